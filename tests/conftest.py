@@ -93,7 +93,7 @@ def seed() -> int:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory):
+def _private_cache(tmp_path_factory):
     """Tests never touch the user's cache."""
     patch = pytest.MonkeyPatch()
     patch.setenv("MPISIM_CACHE", str(tmp_path_factory.mktemp("cache")))

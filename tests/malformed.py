@@ -11,6 +11,8 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.handmade_logs import write_log
+
 GOOD = """
 [problem]
 name = "logistic"
@@ -73,6 +75,10 @@ def prepare(folder: Path) -> None:
     (folder / "a-folder").mkdir()
     (folder / "taken.h5.ckpt").mkdir()
     os.mkfifo(folder / "a-pipe")
+    (folder / "grid.toml").write_text(GOOD.replace("{d}", str(folder)) + "[sweep]\n")
+    (folder / "logs").mkdir()
+    for seed in (1, 2):
+        write_log(folder / "logs" / f"log{seed}.h5", seed=seed)
 
 
 def run(*settings: str) -> list[str]:
@@ -91,6 +97,10 @@ def words(text: str) -> list[str]:
     first, *others = shlex.split(text)
     if first == "set":
         return run(*others)
+    if first == "picture":
+        return ["plot", "{d}/logs/log1.h5", "-o", "{d}/x.png", *others]
+    if first == "one":
+        return [others[0], "{d}/logs/log1.h5", *others[1:]]
     if first == "data":
         return run(f"problem.data={{d}}/{others[0]}")
     return ["run", "{d}/good.toml", "--out", *others] if first == "out" else [first, *others]
@@ -101,8 +111,8 @@ def written() -> Iterator[tuple[str, list[str], list[str]]]:
     for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             name, rest = line.split(": ", 1)
-            arguments, said = rest.split(" -> ")
-            yield name, words(arguments), said.split(" | ")
+            arguments, message = rest.split(" -> ")
+            yield name, words(arguments), message.split(" | ")
 
 
 CASES: list[tuple[str, list[str], list[str]]] = [

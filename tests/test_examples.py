@@ -34,18 +34,18 @@ def test_python(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("done ")
 
 
-def test_own_paper(tmp_path, monkeypatch):
+def test_implementing_a_paper(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("my_dasha_plugin.py").write_text("\n\n".join(examples("how-to/own-paper.md")))
-    own = ["method.name=my-dasha", "method.a=0.05", "method.stepsize=theory"]
-    theirs = ["method.name=dasha", "method.a=0.05", "method.stepsize=theory"]
+    mine = ["method.name=my-dasha", "method.a=0.05", "method.stepsize=theory"]
+    original = ["method.name=dasha", "method.a=0.05", "method.stepsize=theory"]
     common = ["problem.name=logistic", "problem.data=sample", "problem.workers=4", "run.rounds=9"]
     common += ["compressor.name=randk", "compressor.k=10"]
-    flags = [word for s in [*own, *common] for word in ("--set", s)]
+    flags = [word for s in [*mine, *common] for word in ("--set", s)]
     plugin = ["--plugin", "my_dasha_plugin.py"]
     assert main(["run", *plugin, *flags, "--out", "own.h5"]) == 0
     step = str(mpisim.load("own.h5")[0].attrs["stepsize"])
-    flags = [word for s in [*theirs, *common] for word in ("--set", s)]
+    flags = [word for s in [*original, *common] for word in ("--set", s)]
     assert main(["run", *flags, "--set", f"method.stepsize={step}", "--out", "theirs.h5"]) == 0
     one, other = (mpisim.load(name)[0].columns["loss"] for name in ("own.h5", "theirs.h5"))
     assert (one == other).all()
@@ -83,8 +83,8 @@ def test_extending_passes_mpisim_check(one_process, tmp_path, capsys):
     plugin = tmp_path / "mine_checked.py"
     plugin.write_text("\n\n".join(examples("how-to/extending.md")))
     assert main(["check", str(plugin)]) == 0
-    said = capsys.readouterr().out
-    assert "ok      compressor firstk (k = 2): " in said and "ok      method my-diana: " in said
+    output = capsys.readouterr().out
+    assert "ok      compressor firstk (k = 2): " in output and "ok      method my-diana: " in output
 
 
 def test_commands_that_read_results(make_log, monkeypatch):

@@ -47,10 +47,10 @@ def test_links_lead_somewhere(path):
     for target, anchor in LINK.findall(text(path)):
         if "://" in target:
             continue
-        found = (path.parent / target).resolve() if target else path
-        assert found.exists(), target
-        if anchor and found.suffix == ".md":
-            assert anchor in anchors(found), f"{target}#{anchor}"
+        result = (path.parent / target).resolve() if target else path
+        assert result.exists(), target
+        if anchor and result.suffix == ".md":
+            assert anchor in anchors(result), f"{target}#{anchor}"
 
 
 def sentences(path: Path) -> list[str]:
@@ -91,34 +91,34 @@ def test_counts_of_verdicts_are_on_record():
     def says(study, words):
         assert words in " ".join((ROOT / f"run/{study}/README.md").read_text().split()), words
 
-    def counted(found):
-        return f"{found['holds']} hold, {found['does not hold']} do not hold"
+    def counted(result):
+        return f"{result['holds']} hold, {result['does not hold']} do not hold"
 
-    def rest(found):
-        return f"{found['crosses']} cross and {found['not decided']} are not decided."
+    def rest(result):
+        return f"{result['crosses']} cross and {result['not decided']} are not decided."
 
-    _, found = on_record("permk", "fig1.paper")
-    says("permk", f"Of {found.total()} comparisons {counted(found)}, {rest(found)}")
+    _, result = on_record("permk", "fig1.paper")
+    says("permk", f"Of {result.total()} comparisons {counted(result)}, {rest(result)}")
     for figure in range(3, 8):
-        _, found = on_record("permk", f"fig{figure}.paper")
+        _, result = on_record("permk", f"fig{figure}.paper")
         kinds = ("holds", "crosses", "tie", "does not hold", "not decided")
-        count = [str(found[kind] or "") for kind in kinds]
+        count = [str(result[kind] or "") for kind in kinds]
         row = re.search(
             rf"^\| {figure} \|(.*)\|$", (ROOT / "run/permk/README.md").read_text(), re.M
         )
         assert [re.match(r" *(\d*)", cell)[1] for cell in row[1].split("|")] == count, figure
-    found, _ = on_record("permk", "fig2.paper")
-    assert found == {"not decided": 6}
+    result, _ = on_record("permk", "fig2.paper")
+    assert result == {"not decided": 6}
     says("permk", "Of the 6 claims none is decided")
-    found, _ = on_record("permk", "fig8.quick", "fig9.quick", "fig10.quick")
-    more = f"{found['does not hold']} do not hold and {found['not decided']} are not decided"
-    says("permk", f"Of the {found.total()} claims {more}")
-    found, _ = on_record("saq", *(f"code-fig{figure}.paper" for figure in range(4, 9)))
-    says("saq", f"of {found.total()} claims {counted(found)} and {found['crosses']} cross.")
+    result, _ = on_record("permk", "fig8.quick", "fig9.quick", "fig10.quick")
+    more = f"{result['does not hold']} do not hold and {result['not decided']} are not decided"
+    says("permk", f"Of the {result.total()} claims {more}")
+    result, _ = on_record("saq", *(f"code-fig{figure}.paper" for figure in range(4, 9)))
+    says("saq", f"of {result.total()} claims {counted(result)} and {result['crosses']} cross.")
     for figures in (("fig1", "fig3", "fig5", "fig6"), ("fig7", "fig8"), ("fig9", "fig10"), ("pi",)):
         each = [on_record("cdadam", f"{figure}.quick")[0] for figure in figures]
-        held = "; ".join(f"{found['holds']} of {found.total()}" for found in each)
-        says("cdadam", f"| {held} | {'; '.join(str(found['tie']) for found in each)} |")
+        held = "; ".join(f"{result['holds']} of {result.total()}" for result in each)
+        says("cdadam", f"| {held} | {'; '.join(str(result['tie']) for result in each)} |")
     assert on_record("marina", "fig1.paper")[0] == {"holds": 4 + 4}
     assert on_record("marina", "fig1.quick")[0] == {"holds": 4 + 4 + 2, "not decided": 4}
     says("marina", "sentences hold, as 4 claims, and so do 4 claims of this project")
@@ -190,7 +190,7 @@ def test_meanings_are_of_keys(generated):
     assert [key for key in keys if f"| `{key}` | " not in shown] == []
 
 
-def test_keys_of_a_method_have_its_own_defaults(generated):
+def test_keys_of_a_method_have_its_defaults(generated):
     """A pair's defaults win over those of its estimator."""
     cd_adam = generated["methods"].partition("### `cd-adam`\n")[2].partition("\n### ")[0]
     start = next(line for line in cd_adam.splitlines() if line.startswith("| `start` |"))

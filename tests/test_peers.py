@@ -34,10 +34,10 @@ class Addressed:
 
 @pytest.mark.parametrize("name", [MARINA, DIANA, *FEDERATED[:2]])
 def test_the_same_iterates(name):
-    own = tables(name, "sample", rounds=ROUNDS, wire="float64", seed=3)
-    x = next(islice(loop(name, own, Addressed(3)), ROUNDS - 1, None))
+    item = tables(name, "sample", rounds=ROUNDS, wire="float64", seed=3)
+    x = next(islice(loop(name, item, Addressed(3)), ROUNDS - 1, None))
     assert np.abs(x).max() > 0.01
-    np.testing.assert_allclose(run_tables(own).x, x, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(run_tables(item).x, x, rtol=1e-9, atol=1e-12)
 
 
 def test_a_ratio_of_five_percent_is_seen_and_none_is_not():

@@ -1,7 +1,12 @@
-"""Python does what the command line does."""
+"""`import mpisim`: what it offers and costs, and that it does what the command line does."""
 
+import ast
 import dataclasses
 import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -11,7 +16,8 @@ import tomli_w
 import mpisim
 from mpisim.analysis.rows import all_rows
 from mpisim.cli import main
-from tests.helpers import table
+from tests.comm.jobs import mpirun, needs_mpirun
+from tests.helpers import columns, table
 
 TABLES = table({"name": "diana", "stepsize": 0.1}, {"name": "randk", "k": 3}, workers=4, rounds=12)
 GRID = TABLES | {"sweep": {"method": {"stepsize": [0.01, 0.1]}, "run": {"seed": [1, 2]}}}
@@ -28,14 +34,6 @@ def grid(tmp_path_factory):
 def printed(capsys, *words):
     assert main([*map(str, words)]) == 0
     return capsys.readouterr().out.rstrip("\n")
-
-
-def test_jobs_give_the_logs_of_one_process(grid, tmp_path):
-    alone = {point.name: point.log for point in mpisim.sweep(GRID, tmp_path)}
-    assert len(alone) == 4
-    for log in mpisim.load(grid):
-        other = mpisim.load(alone[log.path.stem])[0]
-        assert log.digest == other.digest
 
 
 def test_jobs_are_not_for_a_job_of_mpirun(monkeypatch):
@@ -134,3 +132,114 @@ def test_every_command_about_logs_has_a_function():
         assert name in mpisim.__all__
     fields = [field.name for field in dataclasses.fields(mpisim.Result)]
     assert fields == ["status", "x", "rows", "attributes", "log"]
+
+
+ROOT = Path(__file__).parents[1]
+
+
+TABLES_API = table({"name": "diana", "stepsize": 0.1}, {"name": "qsgd", "s": 4}, workers=4)
+
+
+def experiment(**changes) -> mpisim.Experiment:
+    return mpisim.Experiment.from_dict(TABLES_API | changes)
+
+
+def python(code: str, **options) -> str:
+    job = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, **options
+    )
+    assert job.returncode == 0, job.stderr
+    return job.stdout
+
+
+def test_the_import_loads_nothing_heavy():
+    heavy = "{'numpy', 'numba', 'h5py', 'scipy', 'mpi4py', 'matplotlib', 'sklearn'}"
+    assert python(f"import sys, mpisim; print(sorted({heavy} & set(sys.modules)))") == "[]\n"
+
+
+def test_every_name_is_there_and_has_a_docstring():
+    for name in mpisim.__all__:
+        assert getattr(mpisim, name).__doc__, name
+    assert set(mpisim.__all__) <= set(dir(mpisim)) and mpisim.__version__
+
+
+def test_no_module_inside_imports_the_root():
+    inside = [p for p in (ROOT / "mpisim").rglob("*.py")]
+    for path in inside:
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            assert "mpisim" not in names, path
+
+
+def test_a_run_returns_what_its_log_holds(tmp_path):
+    result = mpisim.run(experiment(), log=tmp_path / "log.h5")
+    assert result.status == "done" and result.log == tmp_path / "log.h5"
+    assert result.attributes["stepsize"] == 0.1 and result.attributes["workers"] == 4
+    logged = columns(result.log)
+    assert result.rows.keys() == logged.keys()
+    for name, values in result.rows.items():
+        assert np.array_equal(values, logged[name]) and values.dtype == logged[name].dtype, name
+
+
+def test_a_run_without_a_log_is_the_same_and_quiet(tmp_path, capfd):
+    logged = mpisim.run(experiment(), log=tmp_path / "log.h5")
+    kept = mpisim.run(experiment())
+    assert capfd.readouterr() == ("", "")
+    assert kept.log is None and np.array_equal(kept.x, logged.x)
+    assert np.array_equal(kept.rows["bits_up"], logged.rows["bits_up"])
+    mpisim.run(experiment(), quiet=False)
+    assert "done: round 20 of 20" in capfd.readouterr().err
+
+
+@needs_mpirun
+@pytest.mark.mpi
+def test_a_script_under_mpirun_has_the_same_result_on_every_rank(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import mpisim\nfrom mpi4py import MPI\n"
+        f"result = mpisim.run(mpisim.Experiment.from_dict({TABLES_API!r}))\n"
+        "values = result.x.sum().hex(), int(result.rows['bits_up'][-1]), result.status\n"
+        "print(MPI.COMM_WORLD.gather(values)) if MPI.COMM_WORLD.rank == 0 else "
+        "MPI.COMM_WORLD.gather(values)\n"
+    )
+    job = mpirun(3, str(script), cwd=ROOT)
+    assert job.returncode == 0, job.stderr
+    alone = mpisim.run(experiment())
+    values = alone.x.sum().hex(), int(alone.rows["bits_up"][-1]), "done"
+    assert ast.literal_eval(job.stdout.strip()) == [values] * 3
+
+
+def test_guarantees_are_what_the_command_prints(capfd):
+    from mpisim.cli import main
+
+    text = mpisim.guarantees(experiment())
+    settings = [f"{t}.{k}={v}" for t, keys in TABLES_API.items() for k, v in keys.items()]
+    assert main(["theory", *(word for s in settings for word in ("--set", s))]) == 0
+    assert capfd.readouterr().out.strip() == text.strip()
+
+
+def test_a_user_defined_method():
+    @mpisim.method("half-dcgd", label="DCGD, halved", optimizer="gd", share=0.25)
+    class HalfDcgd(mpisim.Estimator):
+        share: float = 0.5
+
+        def start(self, x):
+            return self.estimate(x)
+
+        def estimate(self, x):
+            return self.share * self.star.average(self.compress(self.oracle.gradients(x)))
+
+        def theory_step(self, setting):
+            return mpisim.Step(1 / setting.c.L, "half of what gradient descent takes")
+
+    from mpisim.analysis import labels
+
+    item = {"name": "half-dcgd", "stepsize": "theory"}
+    result = mpisim.run(experiment(method=item, compressor={"name": "identity"}))
+    assert result.attributes["method_share"] == 0.25
+    assert result.attributes["stepsize_source"] == "half of what gradient descent takes"
+    assert labels.method("half-dcgd") == "DCGD, halved"
+    plain = {"name": "gd", "stepsize": result.attributes["stepsize"] / 4}
+    other = mpisim.run(experiment(method=plain, compressor={}))
+    assert np.allclose(result.x, other.x, rtol=1e-5)

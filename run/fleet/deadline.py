@@ -29,12 +29,12 @@ LINES = (
 
 def table(logs: Sequence[Log], line: Line) -> dict[float, dict[int, float]]:
     """{deadline: {seed of the fleet: seconds}}; infinity where the target is not reached."""
-    found: dict[float, dict[int, float]] = {}
+    seconds: dict[float, dict[int, float]] = {}
     for log in filter(line.has, logs):
         at, seed = row(log), int(value_of(log, "fleet.seed") or 1)
         taken = float("inf") if at is None else float(log.columns["simulated_seconds"][at])
-        found.setdefault(float(log.config["fleet"]["deadline"]), {})[seed] = taken
-    return dict(sorted(found.items()))
+        seconds.setdefault(float(log.config["fleet"]["deadline"]), {})[seed] = taken
+    return dict(sorted(seconds.items()))
 
 
 def draw(logs: Sequence[Log]) -> Any:
@@ -42,8 +42,10 @@ def draw(logs: Sequence[Log]) -> Any:
     figure, grid = panels.grid(1, 1, (5.0, 3.0))
     panel = grid[0, 0]
     for line in LINES:
-        found = {limit: list(own.values()) for limit, own in table(logs, line).items()}
-        good = {limit: np.median(own) for limit, own in found.items() if np.isfinite(own).all()}
+        drawn = {limit: list(values.values()) for limit, values in table(logs, line).items()}
+        good = {
+            limit: np.median(values) for limit, values in drawn.items() if np.isfinite(values).all()
+        }
         panel.plot(list(good), list(good.values()), "o-", color=line.colour)
     panel.set_xscale("log")
     panel.set_yscale("log")
@@ -58,8 +60,8 @@ def claims(logs: Sequence[Log]) -> Iterator[Claim]:
     tables = {line.label: table(logs, line) for line in LINES}
     for limit, text in ((0.2, "a deadline of 0.2 s saves time"), (0.1, "one of 0.1 s does")):
         evidence = []
-        for label, own in tables.items():
-            late, free = own[limit], own[max(own)]
+        for label, of_line in tables.items():
+            late, free = of_line[limit], of_line[max(of_line)]
             if not np.isfinite(list(late.values())).all():
                 evidence.append(Evidence(label, "ends at a floor above 1e-4", Verdict.FAILS))
                 continue

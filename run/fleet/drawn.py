@@ -22,9 +22,9 @@ def draw(logs: Sequence[Log]) -> Any:
     figure, grid = panels.grid(1, len(SAMPLE), (3.4, 3.4))
     for panel, problem in zip(grid[0], SAMPLE, strict=True):
         for number, country in enumerate(COUNTRIES):
-            found = times(logs, problem, f"mlab:{country}")
+            methods = times(logs, problem, f"mlab:{country}")
             offset = 0.3 - 0.6 * number / (len(COUNTRIES) - 1)
-            for place, one in enumerate(found):
+            for place, one in enumerate(methods):
                 values = [value for value in one.seconds.values() if np.isfinite(value)]
                 if values:
                     low, middle, high = np.percentile(values, (5, 50, 95))
@@ -32,7 +32,7 @@ def draw(logs: Sequence[Log]) -> Any:
                     look = {"color": style.COLOURS[number], "fmt": "o", "markersize": 3}
                     panel.errorbar(middle, offset - place, xerr=spread, **look)
             if country == COUNTRIES[0]:
-                panel.set_yticks(-np.arange(len(found)), [name(one.method) for one in found])
+                panel.set_yticks(-np.arange(len(methods)), [name(one.method) for one in methods])
         panel.set_xscale("log")
         style.log_ticks(panel.xaxis, *panel.get_xlim())
         panel.set_xlabel("seconds to 1e-4")
@@ -49,15 +49,15 @@ def ahead(where: str, less: Times, more: Times, word: str = "fewer") -> Evidence
     if any(np.isinf(a) for a, _ in pairs):
         return Evidence(where, f"{name(less.method)} does not get there", Verdict.FAILS)
     text = f"{less.median:.3g} s and {more.median:.3g} s"
-    found = of_seeds(where, [b / a for a, b in pairs], word, text=text)
+    evidence = of_seeds(where, [b / a for a, b in pairs], word, text=text)
     if less.edge or more.edge:
-        return Evidence(where, f"{found.measured}, at an edge of the steps", Verdict.UNDECIDED)
-    return found
+        return Evidence(where, f"{evidence.measured}, at an edge of the steps", Verdict.UNDECIDED)
+    return evidence
 
 
 def claims(logs: Sequence[Log]) -> Iterator[Claim]:
     """Each method against gradient descent, and the best against each other."""
-    found = {
+    table = {
         (problem, country): {one.method: one for one in times(logs, problem, f"mlab:{country}")}
         for problem in SAMPLE
         for country in COUNTRIES
@@ -65,14 +65,14 @@ def claims(logs: Sequence[Log]) -> Iterator[Claim]:
 
     def claim(text: str, problem: str, less: str, more: str, word: str = "fewer") -> Claim:
         evidence = [
-            ahead(country, found[problem, country][less], found[problem, country][more], word)
+            ahead(country, table[problem, country][less], table[problem, country][more], word)
             for country in COUNTRIES
-            if {less, more} <= found[problem, country].keys()
+            if {less, more} <= table[problem, country].keys()
         ]
         return state(f"{TITLES[problem]}: {text}", "", SOURCE, evidence)
 
     for problem in SAMPLE:
-        for method in list(found[problem, "US"])[1:]:
+        for method in list(table[problem, "US"])[1:]:
             yield claim(f"{name(method)} is there before GD", problem, method, "gd")
     yield claim("Scaffnew is there before DIANA", "a9a", "scaffnew", "diana")
     yield claim("EF21 (two-way) is there before Scaffnew", "million", "ef21-2way", "scaffnew")

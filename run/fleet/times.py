@@ -76,20 +76,22 @@ class Times:
 
 def times(logs: Sequence[Log], problem: str, links: str, sigma: float = 0.0) -> list[Times]:
     """Of all methods that have run on the problem, in the order of `METHODS`."""
-    found = []
+    methods = []
     for method in METHODS:
-        mine = [log for log in logs if problem_of(log) == problem and log.attrs["method"] == method]
+        its_logs = [
+            log for log in logs if problem_of(log) == problem and log.attrs["method"] == method
+        ]
         if method == "shadowheart":
             table = {
                 int(value_of(log, "fleet.seed") or 1): _simulated(log)
-                for log in mine
+                for log in its_logs
                 if log.config["fleet"]["links"] == links
                 and (value_of(log, "fleet.sigma") or 0.0) == sigma
             }
-            found += [Times(method, table)] if table else []
+            methods += [Times(method, table)] if table else []
             continue
         steps: dict[float, list[Log]] = {}
-        for log in mine:
+        for log in its_logs:
             steps.setdefault(float(log.attrs["stepsize"]), []).append(log)
         one, tried = fleet(problem, links, sigma), []
         for step in sorted(steps):
@@ -99,8 +101,8 @@ def times(logs: Sequence[Log], problem: str, links: str, sigma: float = 0.0) -> 
         if tried:
             best = min(range(len(tried)), key=lambda i: tried[i].median)
             edge = len(tried) > 1 and best in (0, len(tried) - 1)
-            found.append(dataclasses.replace(tried[best], edge=edge))
-    return found
+            methods.append(dataclasses.replace(tried[best], edge=edge))
+    return methods
 
 
 def _simulated(log: Log) -> float:

@@ -20,8 +20,8 @@ def cells(logs: Sequence[Log], problem: str) -> dict[tuple[str, float], list[Tim
     table = {}
     for up in UP:
         for sigma in SIGMA:
-            found = [t for t in times(logs, problem, f"{up},20ms", sigma) if np.isfinite(t.median)]
-            table[up, sigma] = sorted(found, key=lambda one: one.median)
+            there = [t for t in times(logs, problem, f"{up},20ms", sigma) if np.isfinite(t.median)]
+            table[up, sigma] = sorted(there, key=lambda one: one.median)
     return table
 
 

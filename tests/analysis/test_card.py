@@ -1,10 +1,16 @@
-"""Report cards: against the constants of compressors whose errors are known exactly."""
+"""Report cards: against exactly known errors, and counts of bits from definitions."""
+
+from math import comb, log2
 
 import numpy as np
 import pytest
 
 from mpisim.analysis import card
+from mpisim.analysis.card_bits import entropies
 from mpisim.cli.entry import main
+from mpisim.compressors import make
+from mpisim.testing import SINGLE
+from tests.compressors.cases import draw
 
 
 def measured(kind: str, d: int = 400, **table) -> card.Row:
@@ -19,7 +25,7 @@ def test_randk_on_ones_errs_by_omega_exactly():
     assert np.all(row.bits == 32 * 40 / 400)
 
 
-@pytest.mark.drawn(8)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("spec", [spec for specs in card.CHART.values() for spec in specs], ids=str)
 def test_no_compressor_is_below_the_bound_on_the_sphere(spec):
     """The uncertainty principle, of which normal vectors are the typical case."""
@@ -74,18 +80,37 @@ def test_vectors_of_a_file_and_a_page(tmp_path, capsys):
     assert "finite and not zero" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (["nothing"], "compressor.name: unknown name 'nothing'"),
-        (["topk"], "compressor.k: missing"),
-        (["natural", "--d", "0"], "--d: 0 is not allowed"),
-        (["natural", "--set", "run.rounds=2"], "--set: a card has keys of compressor alone"),
-        (["natural", "-o", "card.txt"], "--out: 'card.txt' does not end in .png"),
-        (["rank-k", "--set", "compressor.k=2"], "'rank-k' is fitted to a problem"),
-    ],
-)
-def test_what_has_no_card(words, line, capsys):
-    assert main(["card", *words]) == 2
-    error = capsys.readouterr().err
-    assert line in error and error.count("\n") == 1
+D, M = 64, 50
+
+
+V = np.random.default_rng(0).standard_normal((M, D))
+
+
+def bits_of(**table) -> dict[str, float]:
+    return entropies(make(table).bind(D, M, SINGLE).compress(V, draw(M)))
+
+
+def test_values_and_indices():
+    assert bits_of(name="randk", k=6) == {"values": 192}
+    topk = bits_of(name="topk", k=6)
+    assert topk["values"] == 192 and topk["indices"] == pytest.approx(log2(comb(D, 6)))
+
+
+def test_signs_and_scales():
+    assert bits_of(name="scaled-sign") == {"norms": 32, "signs": D}
+    assert bits_of(name="drive") == {"norms": 32, "signs": D}
+
+
+@pytest.mark.parametrize("table", [{"name": "qsgd", "s": 3}, {"name": "natural"}])
+def test_no_code_takes_less_than_the_entropy(table):
+    for codec in ("paper", "entropy"):
+        message = make(table | {"codec": codec}).bind(D, M, SINGLE).compress(V, draw(M))
+        assert message.payload_bits.mean() > sum(entropies(message).values())
+
+
+def test_parts_add_up():
+    """A worker of PermK keeps D / M coordinates: natural's codes of them."""
+    outer, inner = {"name": "permk"}, {"name": "qsgd", "s": 3}
+    table = {"name": "compose", "outer": outer, "inner": inner}
+    bits = entropies(make(table).bind(D, 8, SINGLE).compress(V[:8], draw(8)))
+    assert bits["norms"] == 32 and 0 < bits["levels"] <= 8 * log2(4)

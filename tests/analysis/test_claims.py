@@ -22,7 +22,6 @@ from mpisim.analysis.claims import (
     judge,
     larger_half,
     most,
-    needed,
     overview,
     read,
     state,
@@ -70,15 +69,6 @@ def curve(make):
     return one
 
 
-def test_needed_is_the_first_row_at_the_level(make):
-    y = np.array([4.0, 1.0, 3.0, 0.5, 2.0])
-    log = make(0, rounds=4, columns={"grad_norm_sq": y, "round": np.arange(0, 50, 10)})
-    for level in (5.0, 4.0, 3.5, 1.0, 0.7, 0.5):
-        assert needed(log, ROUNDS, level) == 10 * np.argmax(np.minimum.accumulate(y) <= level)
-    assert needed(log, ROUNDS, 0.4) == np.inf
-    assert needed(log, BITS, 3.5) == log.columns["bits_up"][1] / 5
-
-
 @pytest.mark.parametrize(
     ("ratios", "verdict"),
     [
@@ -119,37 +109,37 @@ def test_what_draws_nothing_needs_no_seeds():
 def test_holds_at_the_deepest_target_that_all_reached(make):
     fast = [make(rate, seed) for seed, rate in ((1, 0.3), (2, 0.4), (3, 0.5), (9, 1.0))]
     slow = [make(0.1, seed) for seed in (3, 2, 1)]
-    found = compare("there", fast, slow, ROUNDS)
+    result = compare("there", fast, slow, ROUNDS)
     # 0.01 is reached in round 47 by exp(-k / 10), which does not get to 0.001 in 50
-    assert found.verdict is HOLDS and found.where == "there" and found.word == "fewer"
-    assert found.numbers["seeds"] == [1, 2, 3] and found.numbers["target"] == 0.01
-    exact = found.numbers["by_target"]["0.01"]
+    assert result.verdict is HOLDS and result.where == "there" and result.word == "fewer"
+    assert result.numbers["seeds"] == [1, 2, 3] and result.numbers["target"] == 0.01
+    exact = result.numbers["by_target"]["0.01"]
     assert exact["ratios"] == pytest.approx([47 / 16, 47 / 12, 47 / 10])
-    assert exact["bounds"] == [0, 0, 0] and found.numbers["median"] == pytest.approx(47 / 12)
-    assert found.numbers["costs"] == [[16, 47], [12, 47], [10, 47]]
+    assert exact["bounds"] == [0, 0, 0] and result.numbers["median"] == pytest.approx(47 / 12)
+    assert result.numbers["costs"] == [[16, 47], [12, 47], [10, 47]]
     # the slow ones need more than their 50 rounds to 1e-6, which the fast reach in 47, 35, 28
-    deepest = found.numbers["by_target"]["1e-06"]
+    deepest = result.numbers["by_target"]["1e-06"]
     assert deepest["bounds"] == [1, 1, 1]
     assert deepest["ratios"] == pytest.approx([50 / 47, 50 / 35, 50 / 28])
     text = "3.92 times (95%: 2.14 to 6.69, 3 seeds) to 0.01 of |grad f(x^0)|^2"
     low, high = interval(exact["ratios"])
-    assert found.measured.startswith(
+    assert result.measured.startswith(
         text.replace("2.14", f"{low:.3g}").replace("6.69", f"{high:.3g}")
     )
-    assert "; > 1.43 times (" in found.measured and found.measured.endswith("to 1e-06")
+    assert "; > 1.43 times (" in result.measured and result.measured.endswith("to 1e-06")
     assert compare("", slow, fast, ROUNDS).verdict is FAILS
 
 
 def test_a_side_is_one_setting_with_each_seed_once(make):
     fast, slow = [make(0.4, 1), make(0.5, 2)], [make(0.2, 1), make(0.25, 2)]
-    whole = compare("", fast, slow, ROUNDS)
-    assert compare("", [*fast, *fast], [*slow, slow[0]], ROUNDS) == whole
+    full = compare("", fast, slow, ROUNDS)
+    assert compare("", [*fast, *fast], [*slow, slow[0]], ROUNDS) == full
     mixed = [*slow, make(0.1, 3, stepsize="0.5")]
     for sides in ((fast, mixed), (mixed, fast)):
         with pytest.raises(InputError, match=r"differ in method\.stepsize: theory and 0\.5"):
             compare("", *sides, ROUNDS)
-    found = compare("", fast, mixed, ROUNDS, over=("method.stepsize",))
-    assert found.numbers["seeds"] == [1, 2]
+    result = compare("", fast, mixed, ROUNDS, over=("method.stepsize",))
+    assert result.numbers["seeds"] == [1, 2]
 
 
 def three(make, *rates, **more):
@@ -158,10 +148,10 @@ def three(make, *rates, **more):
 
 def test_bounds_decide_alone_where_no_target_was_reached_by_all(make):
     """To 0.1 in 12 of the 50 rounds that the other needs more of, to 0.01 in 24, to 0.001 in 35."""
-    found = compare("", three(make, 0.2, 0.2, 0.2), three(make, 0.02, 0.02, 0.02), ROUNDS)
-    assert found.verdict is HOLDS and found.numbers["target"] == 0.1
-    assert found.measured.startswith("> 4.17 times") and found.numbers["bounds"] == [1, 1, 1]
-    claim = state("", "", "", [dataclasses.replace(found, where=f"set {i}") for i in range(4)])
+    result = compare("", three(make, 0.2, 0.2, 0.2), three(make, 0.02, 0.02, 0.02), ROUNDS)
+    assert result.verdict is HOLDS and result.numbers["target"] == 0.1
+    assert result.measured.startswith("> 4.17 times") and result.numbers["bounds"] == [1, 1, 1]
+    claim = state("", "", "", [dataclasses.replace(result, where=f"set {i}") for i in range(4)])
     assert claim.measured == "4 of 4"  # no bound among the ratios
 
 
@@ -176,10 +166,10 @@ def crossing(curve):
 
 def test_a_crossing_neither_holds_nor_ties(crossing):
     for sides in (crossing, crossing[::-1]):
-        found = compare("", *sides, ROUNDS)
-        assert found.verdict is CROSSES and found.measured.endswith("; crosses at 0.01")
-        assert state("", "they say", "", [found]).verdict is CROSSES
-    assert found.numbers["by_target"]["0.1"]["ratios"] == [0.5] * 3
+        result = compare("", *sides, ROUNDS)
+        assert result.verdict is CROSSES and result.measured.endswith("; crosses at 0.01")
+        assert state("", "they say", "", [result]).verdict is CROSSES
+    assert result.numbers["by_target"]["0.1"]["ratios"] == [0.5] * 3
 
 
 def cut(log, rows):
@@ -190,9 +180,9 @@ def test_runs_of_less_than_a_minute_need_five_seeds(make):
     short = {"seconds_elapsed": 50.0, "seconds_before": 9.0}
     for seeds, attrs, verdict in ((3, short, UNDECIDED), (5, short, HOLDS), (3, {}, HOLDS)):
         sides = [three(make, *[rate] * seeds, attrs=attrs) for rate in (0.4, 0.2)]
-        found = compare("", *sides, ROUNDS)
-        assert found.verdict is verdict and found.numbers["fewest"] == (3 if not attrs else 5)
-        assert len(found.numbers["runs"]) == 2 * seeds
+        result = compare("", *sides, ROUNDS)
+        assert result.verdict is verdict and result.numbers["fewest"] == (3 if not attrs else 5)
+        assert len(result.numbers["runs"]) == 2 * seeds
 
 
 def test_the_words_of_papers_have_numbers(make):
@@ -207,9 +197,9 @@ def test_the_words_of_papers_have_numbers(make):
 
 
 def test_an_edge_of_the_grid_decides_nothing(make):
-    found = compare("", three(make, 0.4, 0.4, 0.4), three(make, 0.2, 0.2, 0.2), ROUNDS)
-    assert undecided_at_edge(found, ["", ""]) == found
-    edge = undecided_at_edge(found, ["", "DIANA: 8 is the largest step"])
+    result = compare("", three(make, 0.4, 0.4, 0.4), three(make, 0.2, 0.2, 0.2), ROUNDS)
+    assert undecided_at_edge(result, ["", ""]) == result
+    edge = undecided_at_edge(result, ["", "DIANA: 8 is the largest step"])
     assert edge.verdict is UNDECIDED
     assert edge.measured.startswith(
         "edge of the grid (DIANA: 8 is the largest step): with these 1.9"
@@ -222,13 +212,13 @@ def test_row_0_and_framing_stand_beside(make):
     plain = {"bits_up": 5.0 * k, "framing_bits_up": 0.0 * k}
     dear = {"bits_up": 5.0 * (k + 40), "framing_bits_up": 5.0 * k}
     sides = three(make, 0.4, 0.4, 0.4, columns=dear), three(make, 0.2, 0.2, 0.2, columns=plain)
-    found = compare("", *sides, BITS, targets=(0.1,))
-    assert found.verdict is FAILS and found.measured.endswith("; without row 0: holds")
-    assert found.numbers["by_target"]["0.1"]["ratios"] == pytest.approx([12 / 46] * 3)
-    others = found.numbers["other_costs"]
+    result = compare("", *sides, BITS, targets=(0.1,))
+    assert result.verdict is FAILS and result.measured.endswith("; without row 0: holds")
+    assert result.numbers["by_target"]["0.1"]["ratios"] == pytest.approx([12 / 46] * 3)
+    others = result.numbers["other_costs"]
     assert others["row 0"]["0.1"]["ratios"] == [2.0] * 3
     assert others["framing"]["0.1"]["ratios"] == pytest.approx([12 / 52] * 3)
-    claim = state("", "they say", "", [found])
+    claim = state("", "they say", "", [result])
     assert moved_by(claim) == ["without row 0"] and firmness([claim]) == "0 of 1 firm"
     assert sensitivity([claim, claim])["without row 0"] == (2, 0)
 
@@ -254,32 +244,25 @@ def test_a_firm_verdict_and_what_moves_others(make, crossing):
         undecided.verdict is Verdict.UNDECIDED and firmness([*claims, undecided]) == "1 of 3 firm"
     )
     assert sensitivity([*claims, undecided])["the first target"] == (1, 0)
-    told = state("", "they say", "", [Evidence("", "", HOLDS)])
-    assert moved_by(told) is None and firmness([told]) == ""
+    message = state("", "they say", "", [Evidence("", "", HOLDS)])
+    assert moved_by(message) is None and firmness([message]) == ""
 
 
 def test_what_is_on_record_is_judged_again(make, tmp_path):
     """The same from its JSON; and by the rules of today where the file says otherwise."""
-    found = compare("", three(make, 0.4, 0.4, 0.4), three(make, 0.2, 0.2, 0.2), ROUNDS)
-    claim = state("a", "they say", "there", [found, Evidence("", "", TIE)])
+    result = compare("", three(make, 0.4, 0.4, 0.4), three(make, 0.2, 0.2, 0.2), ROUNDS)
+    claim = state("a", "they say", "there", [result, Evidence("", "", TIE)])
     assert claim.verdict is FAILS  # by the tie
     old = dataclasses.replace(claim, verdict=TIE)
     [stored] = read(write(tmp_path / "x.claims.json", [old]))
     assert stored == old and claim_again(stored) == claim == claim_again(claim)
 
 
-def test_ties(make):
-    assert compare("", *[three(make, 0.2, 0.2, 0.2)] * 2, ROUNDS).verdict is TIE
-    pair = three(make, 0.2, 0.3, 0.25), three(make, 0.3, 0.2, 0.25)
-    found = compare("", *pair, ROUNDS)
-    assert found.verdict is UNDECIDED and found.numbers["median"] == 1
-
-
 def test_not_decided(make):
     """Nobody got to the first target; no seed has both; seconds of ranks that took turns."""
     slow, slower = three(make, *[0.04] * 3), three(make, *[0.02] * 3)
-    found = compare("", slow, slower, ROUNDS)
-    assert found.verdict is UNDECIDED and "got to 0.1 of |grad f(x^0)|^2" in found.measured
+    result = compare("", slow, slower, ROUNDS)
+    assert result.verdict is UNDECIDED and "got to 0.1 of |grad f(x^0)|^2" in result.measured
     assert compare("", [make(0.2, 1)], [make(0.1, 2)], ROUNDS).verdict is UNDECIDED
     assert compare("", [make(0.2, 1)], [make(0.1, 1)], ROUNDS).measured.endswith(
         "(1 seed) to 0.0001"
@@ -290,9 +273,9 @@ def test_not_decided(make):
     fast = three(make, *[0.4] * 3)
     for axis in (SECONDS, Axis("time_encode", log=False)):
         for logs in (few, beside):
-            found = compare("", fast, logs, axis)
-            assert found.verdict is UNDECIDED
-            assert found.measured == "more ranks than cores, or runs side by side"
+            result = compare("", fast, logs, axis)
+            assert result.verdict is UNDECIDED
+            assert result.measured == "more ranks than cores, or runs side by side"
     for axis in (ROUNDS, BITS):
         assert compare("", fast, few, axis).verdict is HOLDS
 
@@ -314,8 +297,8 @@ def test_a_noise_floor_is_judged_above(curve):
     assert 2e-3 < floor < 5e-2
     assert Reach(falling, ROUNDS, GRADIENT).floor == 0
     assert noisy.column("grad_norm_sq").min() < 1e-3  # the old rule's level is below 1e-3
-    found = compare("", [noisy], [falling], ROUNDS, exact=True)
-    assert found.numbers["target"] == 0.1 and found.verdict is HOLDS
+    result = compare("", [noisy], [falling], ROUNDS, exact=True)
+    assert result.numbers["target"] == 0.1 and result.verdict is HOLDS
     plateau = curve(np.maximum(np.exp(-0.2 * k), 2e-3))
     assert Reach(plateau, ROUNDS, GRADIENT).floor == 0
 
@@ -350,9 +333,9 @@ def test_several_data_sets_are_one_claim(rule, verdicts, verdict):
 
 
 def test_when_d_is_larger():
-    found = larger_half(some(FAILS, FAILS, FAILS, HOLDS, HOLDS))
-    assert [one.counts for one in found] == [False] * 3 + [True] * 2
-    claim = state("a", "when d is larger", "there", found)
+    result = larger_half(some(FAILS, FAILS, FAILS, HOLDS, HOLDS))
+    assert [one.counts for one in result] == [False] * 3 + [True] * 2
+    claim = state("a", "when d is larger", "there", result)
     assert claim.verdict is HOLDS and "set 2 (aside): 1.2 times" in claim.measured
     assert [one.counts for one in larger_half(some(HOLDS))] == [True]
     claim = state("a", "", "there", some(*[HOLDS] * 10, TIE, FAILS))

@@ -1,11 +1,19 @@
-"""Mean and band over seeds, and what the axes show."""
+"""Curves, bars, legends and frames of figures."""
+
+import io
+import sys
 
 import numpy as np
 import pytest
 
+from mpisim.analysis import style
+from mpisim.analysis.api import plot
 from mpisim.analysis.curves import Axis, over_seeds, points
+from mpisim.analysis.plot import draw_bars, per_round
+from mpisim.cli import main
 from mpisim.core.errors import InputError
-from mpisim.runs.log.reader import read
+from mpisim.runs.log.reader import read, read_all
+from tests.handmade_logs import PHASES
 
 ROUND = Axis("round", log=False)
 Y = Axis("grad_norm_sq", log=True)
@@ -78,3 +86,182 @@ def test_a_mean_is_over_seeds_alone(make_log):
     over_seeds([one, other], ROUND, Y)
     with pytest.raises(InputError, match="differ in ranks: 2 and 7"):
         over_seeds([one, other], Axis("seconds", log=True), Y)
+
+
+def panel(logs, **options):
+    """The axes that are drawn."""
+    return plot(logs, **options).axes[0]
+
+
+def test_axes_labels_scales_and_legend(make_log):
+    axes = panel([make_log(), make_log(method="diana"), make_log(method="diana", seed=2)])
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert axes.get_xlabel() == "bits sent per worker"
+    assert [t.get_text() for t in axes.get_legend().get_texts()] == ["MARINA", "DIANA"]
+    assert axes.get_title() == "RandK (K = 10)\nnon-convex loss on mushrooms, 5 workers"
+    assert len(axes.lines) == 2 and len(axes.collections) == 1  # one band, of the two seeds
+
+
+def test_where_methods_cross_compressors_colour_says_the_compressor(make_log):
+    paths = [
+        make_log(method=method, compressor=f'name = "randk"\nk = {k}')
+        for method in ("marina", "diana")
+        for k in (1, 5, 10)
+    ]
+    lines = panel(paths).lines
+    assert [line.get_color() for line in lines] == [*style.COLOURS[:3]] * 2
+    assert len({line.get_linestyle() for line in lines[:3]}) == 1
+    assert lines[0].get_linestyle() != lines[3].get_linestyle()
+
+
+@pytest.mark.parametrize(
+    ("name", "magic"), [("a.png", b"\x89PNG"), ("a.PDF", b"%PDF"), ("a.svg", b"<?xml")]
+)
+def test_files_are_written_and_repeat_exactly(make_log, tmp_path, name, magic):
+    logs, output = [make_log(), make_log(method="ef21")], tmp_path / "new" / name
+    plot(logs, output=output)
+    first = output.read_bytes()
+    plot(logs, output=output)
+    assert first.startswith(magic) and output.read_bytes() == first
+
+
+def test_a_text_of_a_log_that_is_no_formula_is_a_text(make_log, tmp_path):
+    evil = r"$\input{x}^^$"
+    logs = make_log(compressor=f"name = '{evil}'"), make_log(method="diana")
+    assert main(["plot", *map(str, logs), "-o", str(tmp_path / "labels.png")]) == 0
+    assert main(["plot", *map(str, logs), "--breakdown", "-o", str(tmp_path / "bars.png")]) == 0
+    assert main(["plot", str(make_log(attrs={"title": evil})), "-o", str(tmp_path / "x.png")]) == 0
+    assert style.with_formulas(evil) == r"\$\input{x}^^\$" and style.with_formulas("$x$") == "$x$"
+
+
+UNLIKE = (
+    ("marina", 'name = "randk"\nk = 10'),
+    ("diana", 'name = "qsgd"\ns = 4'),
+    ("ef21", 'name = "topk"\nk = 10'),
+    ("gd", 'name = "identity"'),
+    ("cd-adam", 'name = "scaled-sign"'),
+    ("dcgd", 'name = "natural"'),
+    ("pp-marina", 'name = "block-quant-plus"\nblocks = 7\ncodec = "entropy"'),
+    ("ef21-2way", 'name = "permk"'),
+    ("vr-marina-online", 'name = "bernoulli"\np = 0.25'),
+)
+
+
+CONDITION = '{{ theory = {}.0, condition = "Theorem 2 with all of the constants of the problem" }}'
+
+
+def legend_of(figure):
+    return figure.axes[0].get_legend() or figure.legends[0]
+
+
+def require_on_page(figure):
+    """All of the legend, and a panel that is worth looking at, are on the page."""
+    figure.draw_without_rendering()
+    box, page = legend_of(figure).get_window_extent(), figure.bbox
+    assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= page.x1 and box.y1 <= page.y1
+    panel = figure.axes[0].get_window_extent()
+    assert panel.width >= 0.3 * page.width and panel.height >= 80
+    content = io.BytesIO()
+    figure.savefig(content, format="raw", dpi=100)
+    width, height = (int(side) for side in figure.bbox.size)
+    pixels = np.frombuffer(content.getvalue(), np.uint8).reshape(height, width, 4)
+    for edge in (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]):
+        assert (edge == 255).all()  # nothing is cut off there
+
+
+@pytest.mark.drawn(4)
+@pytest.mark.parametrize("size", [None, (8.0, 6.0)])
+@pytest.mark.parametrize("long", [False, True])
+@pytest.mark.parametrize("count", [2, 5, 9])
+def test_unlike_curves(make_log, count, long, size):
+    logs = [
+        make_log(method=method, compressor=compressor, stepsize=step, rate=0.1 + 0.02 * i)
+        for i, (method, compressor, step) in enumerate(unlike(count, long))
+    ]
+    figure = plot(logs, size=size)
+    require_on_page(figure)
+    assert len(legend_of(figure).get_texts()) == count
+
+
+def unlike(count, long):
+    """Methods, compressors and steps; the steps of one method are in its long names."""
+    for i, (method, compressor) in enumerate(UNLIKE[:count]):
+        step = CONDITION.format(i + 1) if long else '"theory"'
+        yield "marina" if long else method, compressor, step
+
+
+def test_a_page_without_room_is_refused(make_log):
+    logs = [make_log(rounds=5, stepsize=1 / (i + 1)) for i in range(40)]
+    with pytest.raises(InputError, match="--size 2 2: has no room for a legend of 40 curves"):
+        plot(logs, size=(2, 2))
+
+
+def test_the_command_takes_them_all(make_log, tmp_path, capsys):
+    output = tmp_path / "f.pdf"
+    flags = ["--xlim", "auto", "1e5", "--ylim", "1e-3", "1", "--xlabel", "x", "--ylabel", "y"]
+    flags += ["--title", "t", "--size", "4", "3", "--svg", "--out", str(output)]
+    assert main(["plot", str(make_log()), *flags]) == 0
+    assert capsys.readouterr().out.split() == [str(output), str(tmp_path / "f.svg")]
+    assert output.read_bytes().startswith(b"%PDF")
+    picture = (tmp_path / "f.svg").read_text()
+    assert 'width="288pt"' in picture and 'height="216pt"' in picture
+
+
+def test_without_matplotlib_there_is_one_line(make_log, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main(["plot", str(make_log()), "-o", str(tmp_path / "f.png")]) == 2
+    assert "a figure needs matplotlib: pip install 'mpisim[plot]'" in capsys.readouterr().err
+
+
+MS = 1e-3 * np.arange(1, 9)  # of each phase in a round of the hand-made log
+
+
+def draw(logs, *options):
+    return draw_bars(read_all(logs), *options)
+
+
+def widths(figure):
+    """Shape (phases, bars), in the unit of the figure."""
+    return np.array([[bar.get_width() for bar in bars] for bars in figure.axes[0].containers])
+
+
+def test_a_round_is_the_mean_over_rounds_without_what_is_before_round_0(make_log):
+    start = {f"time_{p}": 5.0 + ms * np.arange(51) for p, ms in zip(PHASES, MS, strict=True)}
+    for columns in ({}, start):
+        assert per_round(read(make_log(columns=columns))) == pytest.approx(MS)
+    every = {"round": np.array([0, 10, 20, 25]), "time_encode": np.array([0, 1.0, 1.5, 5.0])}
+    others = {name: np.zeros(4) for name in start if name not in every}
+    short = {n: np.ones(4, int) for n in ("bits_up", "bits_down", "loss", "grad_norm_sq")}
+    result = per_round(read(make_log(rounds=3, columns=others | every | short)))
+    assert result.tolist() == [0, 0, 5.0 / 25, 0, 0, 0, 0, 0]
+
+
+def test_bars_are_stacked_means_over_seeds(make_log):
+    slow = {f"time_{p}": 3 * ms * np.arange(51) for p, ms in zip(PHASES, MS, strict=True)}
+    logs = [make_log(seed=1), make_log(seed=2, columns=slow), make_log(method="diana")]
+    figure = draw(logs)
+    panel, result = figure.axes[0], widths(figure)
+    assert result == pytest.approx(np.array([2e3 * MS, 1e3 * MS]).T)
+    ends = np.array([[bar.get_x() for bar in bars] for bars in panel.containers]) + result
+    assert ends == pytest.approx(np.cumsum(result, axis=0))
+    assert [bars.get_label() for bars in panel.containers] == list(PHASES)
+    assert [label.get_text() for label in panel.get_yticklabels()] == ["MARINA", "DIANA"]
+    assert panel.get_xlabel().startswith("ms ") and figure.get_supxlabel() == ""
+    assert [text.get_text() for text in panel.texts] == ["72 ms", "36 ms"]
+    assert len({bars[0].get_facecolor() for bars in panel.containers}) == len(PHASES)
+    [legend] = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == list(PHASES)
+
+
+def test_a_log_without_a_round_is_one_line(make_log):
+    columns = {"round": np.zeros(1), "loss": np.ones(1)}
+    with pytest.raises(InputError, match=r"log1\.h5: no round to draw; the log has 1 rows"):
+        draw([make_log(rounds=0, columns=columns)])
+    with pytest.raises(InputError, match="no column 'time_encode'"):
+        draw([make_log(drop=("time_encode",))])
+
+
+def test_command(make_log, tmp_path):
+    log, output = str(make_log()), tmp_path / "b.png"
+    assert main(["plot", log, "--breakdown", "-o", str(output)]) == 0
+    assert output.read_bytes().startswith(b"\x89PNG")

@@ -71,20 +71,6 @@ def test_where(grid, condition, count, capsys):
     assert len(capsys.readouterr().out.splitlines()) == count + 1
 
 
-@pytest.mark.parametrize(
-    ("condition", "said"),
-    [
-        ("compressor.K == 10", "no run has compressor.K; did you mean 'compressor.k'?"),
-        ("compressor.k == 11", "no run meets it; compressor.k is 10"),
-        ("compressor.k", "must be KEY SIGN VALUE"),
-        ("method.name < 5", "no run meets it"),
-    ],
-)
-def test_conditions_that_make_no_sense(grid, condition, said, capsys):
-    assert main(["show", str(grid), "--where", condition]) == 2
-    assert said in capsys.readouterr().err
-
-
 def test_latex_has_formulas_and_rules(grid, capsys):
     words = ["show", str(grid / "*.h5"), "--target", "grad_norm_sq=1e-2", "--latex"]
     assert main(words) == 0

@@ -52,12 +52,12 @@ def test_curves_are_those_of_plot(make_log, write):
         ModelledSeconds("seconds", True, links=parse("100mbit")),
     ):
         key = "seconds@100mbit" if x.name == "seconds" else x.name
-        whole, shown = over_seeds(logs, x, Axis("loss", log=True)), curve["points"][key]["loss"]
+        full, shown = over_seeds(logs, x, Axis("loss", log=True)), curve["points"][key]["loss"]
         assert len(shown["x"]) <= MOST + 2 and shown.keys() == {"x", "y", "low", "high"}
         for end in (0, -1):
             for name in shown:
-                assert shown[name][end] == pytest.approx(getattr(whole, name)[end], rel=1e-4)
-        assert np.interp(shown["x"], whole.x, whole.y) == pytest.approx(shown["y"], rel=1e-3)
+                assert shown[name][end] == pytest.approx(getattr(full, name)[end], rel=1e-4)
+        assert np.interp(shown["x"], full.x, full.y) == pytest.approx(shown["y"], rel=1e-3)
 
 
 def test_the_reader_chooses_clients_deadline_and_target(make_log, write):
@@ -140,14 +140,6 @@ def test_tables(make_log, write):
         assert cell in cells, cell
     assert "3 runs: 2 done, 1 diverged." in text and "36 ms" in text
     assert "modelled seconds, 5mbit" in text and "modelled seconds, 1gbit" not in text
-
-
-def test_what_cannot_be_read_is_passed_over_and_on_the_page(make_log, write, capsys, tmp_path):
-    make_log()
-    (tmp_path / "broken.h5").write_bytes(b"nothing")
-    text, data = write()
-    assert "Not read: " in text and "broken.h5: not a log" in text and data["sections"]
-    assert "broken.h5: not a log" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_axes_and_problems_can_be_chosen(report):
     assert len(seen["linear"]["curves"]) == 2 and seen["linear"]["ticks"] >= 6
 
 
-def test_points_are_told_and_compared_with_pointer_and_keys(report):
+def test_points_are_shown_and_compared_with_pointer_and_keys(report):
     seen = found(
         report,
         """
@@ -198,19 +198,3 @@ def test_curves_can_be_hidden_and_links_keep_the_choices(report):
     assert seen["whole"] == seen["address"] + "&hide=0"
     texts = re.findall(r"<text[^>]*>([^<]*)</text>", seen["file"])
     assert texts[-1].startswith("MARINA") and 'fill="#fff"' in seen["file"]
-
-
-def test_tables_are_sorted_by_a_click(report):
-    seen = found(
-        report,
-        """
-        const table = all("table.sortable").pop(), heads = [...table.tHead.rows[0].cells];
-        const rows = () => [...table.tBodies[0].rows].map((row) => row.cells[0].textContent);
-        const head = heads.find((one) => one.textContent === "grad_norm_sq");
-        head.click(); found.up = rows();
-        head.click(); found.down = rows();
-        """,
-    )
-    up = ["log1.h5", "log2.h5", "log3.h5"]  # log4.h5 has no such column
-    assert [row for row in seen["up"] if row in up] == up
-    assert [row for row in seen["down"] if row in up] == up[::-1]

@@ -1,16 +1,17 @@
-"""Rows of logs for other tools: `mpisim export`, and `to_pandas()` of `mpisim.load`."""
+"""Rows and tables in each form: columns, and what each form would take for its own signs."""
 
 import csv
 import io
+import re
 import sys
 
 import numpy as np
 import pytest
 
 import mpisim
-from mpisim.analysis.rows import all_rows, to_parquet
+from mpisim.analysis.formatting import columns, escaped, table
+from mpisim.analysis.rows import all_rows
 from mpisim.cli import main
-from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read, read_all
 
 
@@ -37,11 +38,11 @@ def test_csv_has_all_digits(make_log, capsys):
     out = path.with_suffix(".csv")
     assert capsys.readouterr().out.strip() == str(out)
     with out.open(newline="") as file:
-        found = list(csv.DictReader(file))
+        result = list(csv.DictReader(file))
     log = read(path)
-    assert [row["round"] for row in found] == ["0", "1", "2", "3"]
+    assert [row["round"] for row in result] == ["0", "1", "2", "3"]
     for name, values in log.columns.items():
-        shown = np.array([float(row[name]) for row in found])
+        shown = np.array([float(row[name]) for row in result])
         assert np.array_equal(shown, values.astype(float), equal_nan=True), name
 
 
@@ -54,54 +55,20 @@ def by_polars(path):
     return pytest.importorskip("polars").read_parquet(path).to_dict(as_series=False)
 
 
-@pytest.mark.parametrize(("written", "found"), [("pyarrow", by_pyarrow), ("polars", by_polars)])
-def test_parquet(make_log, written, found, monkeypatch):
+@pytest.mark.parametrize(("written", "result"), [("pyarrow", by_pyarrow), ("polars", by_polars)])
+def test_parquet(make_log, written, result, monkeypatch):
     pytest.importorskip(written)
     if written == "polars":
         monkeypatch.setitem(sys.modules, "pyarrow", None)
     path = make_log(rounds=4)
     out = path.with_suffix(".parquet")
     assert main(["export", str(path), "--parquet"]) == 0
-    columns = found(out)
+    columns = result(out)
     expected = all_rows([read(path)])
     assert list(columns) == list(expected)
     assert columns["log"] == [path.name] * 5 and columns["seed"] == [1] * 5
     for name in ("round", "bits_up", "grad_norm_sq", "seconds"):
         assert columns[name] == expected[name].tolist()
-
-
-def test_without_a_library_for_parquet_there_is_one_line(make_log, capsys, monkeypatch):
-    for name in ("pyarrow", "polars"):
-        monkeypatch.setitem(sys.modules, name, None)
-    path = make_log()
-    assert main(["export", str(path), "--parquet"]) == 2
-    [line] = capsys.readouterr().err.splitlines()
-    assert "--parquet needs pyarrow: pip install 'mpisim[parquet]'" in line
-    assert not path.with_suffix(".parquet").exists()
-    with pytest.raises(InputError):
-        to_parquet(all_rows([read(path)]))
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["{log}", "{other}", "--csv"], "--out: is needed for 2 logs"),
-        (["{log}", "--csv", "--out", "a.h5"], "a.h5 is not allowed; the name must end in .csv"),
-        (
-            ["{log}"],
-            "--csv or --parquet is needed, or --out with a name that ends in .csv or .parquet",
-        ),
-        (["{log}", "--out", "a.h5"], "the name must end in .csv or .parquet"),
-        (["{log}", "--csv", "--out", "{log}/a.csv"], "a.csv: cannot be written"),
-        (["{folder}/none*.h5", "--csv"], "no file fits this pattern"),
-        (["{folder}/none", "--csv"], "none: no such log"),
-    ],
-)
-def test_mistakes_are_one_line(make_log, capsys, flags, message):
-    places = {"log": make_log(), "other": make_log()}
-    places["folder"] = places["log"].parent
-    assert main(["export", *(flag.format(**places) for flag in flags)]) == 2
-    assert message in capsys.readouterr().err
 
 
 STEPS = ('"theory"', "{ theory = 4.0 }", "0.5")
@@ -156,3 +123,78 @@ def test_a_table_of_costs_is_what_the_command_prints(make_log, capsys):
     assert none.round is None and np.isnan(none.bits_per_worker) and none.medians == {}
     both = mpisim.table(folder, [1e-2, "loss<=0.5"], network="10mbit,1ms")
     assert len(both) == 4 and "10mbit" in both.to_text("csv")
+
+
+HEAD, ROWS = ["name", "n", "x"], [["a_b | c", 7, 1 / 3], ["", None, 12345678.0]]
+
+
+def test_text_has_columns_and_numbers_flush_right():
+    text = table(HEAD, ROWS)
+    assert text.splitlines() == [
+        "name     n            x",
+        "a_b | c  7     0.333333",
+        "         -  1.23457e+07",
+    ]
+    assert columns([("a", "bb"), ("ccc", "d")], right=(1,)) == "  a    bb\n  ccc   d"
+    assert columns([("a", ""), ("b", "c")]) == "  a\n  b  c"
+
+
+def test_markdown_and_latex_show_signs_as_they_are():
+    cells = [[escaped(str(cell)) for cell in row] for row in ROWS]
+    assert (
+        table(HEAD, cells, "markdown").splitlines()[2] == r"| a_b \| c | 7 | 0.3333333333333333 |"
+    )
+    assert escaped("`a` <b> $c *d \\") == r"\`a\` \<b> \$c \*d \\"
+    latex = table(["γ & ω"], [[r"50% #1 {x} ~ ^ \ a_b ≤ 3 | <"]], "latex")
+    assert latex.isascii() and r"$\gamma$ \& $\omega$" in latex
+    row = next(line for line in latex.splitlines() if "50" in line)
+    assert r"50\% \#1 \{x\}" in row and r"a\_b $\le$ 3 $|$ $<$" in row
+    lines = table(HEAD, ROWS, "latex").splitlines()
+    assert lines[0] == r"\begin{tabular}{lrr}  % needs \usepackage{booktabs}"
+    assert lines[1] == r"\toprule" and lines[-2:] == [r"\bottomrule", r"\end{tabular}"]
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@a", "\t=1"])
+def test_csv_is_no_formula(cell):
+    text = table([cell, "y"], [[cell, -1.5], [None, 1 / 3]], "csv")
+    assert list(csv.reader(io.StringIO(text))) == [
+        [f"'{cell}", "y"],
+        [f"'{cell}", "-1.5"],
+        ["", "0.3333333333333333"],
+    ]
+
+
+HOSTILE = (
+    "[x](javascript:alert(1))",
+    "![x](http://127.0.0.1/pixel.png)",
+    "[x]: http://127.0.0.1",
+    "<script>alert(1)</script>",
+    "_x_ __x__ (_x_) ~x~ ~~x~~ &lt;b&gt; &#60;",
+    "a |\n\n# A heading\n\n| b",
+    "`code` $\\input{x}$ **bold**",
+    "a\r\n% b\x0b\x1b[31m\u2028c",
+    "\\input{/etc/passwd} \\write18{id} ^^5cinput{x} % & # _ ~ {",
+    "} \\\\ \\end{tabular} \\input x",
+    "$\\input{/etc/passwd}$ $x ^^5cinput{y}$ $a & b$ $\\alphabet$ $%$",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_markdown_is_not_injected(text):
+    lines = table(["x", "y"], [[escaped(text), "1"]], "markdown").split("\n")
+    assert len(lines) == 3
+    plain = re.sub(r"\\.", "", lines[2])  # what is escaped is gone
+    assert plain.count("|") == 3 and not re.search(r"[<`$*~]|\][(\[:]|[\x00-\x1f\u2028]", plain)
+    assert not re.search(r"(?<![^\W_])_|&#?\w+;", plain)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_latex_is_not_injected(text):
+    lines = table([text, "y"], [[text, "1"]], "latex").split("\n")
+    assert len(lines) == 7
+    for cells in (lines[2], lines[4]):
+        commands = set(re.findall(r"\\([a-zA-Z]+|.)", cells.removesuffix(r"\\")))
+        text = {"textbackslash", "textasciitilde", "textasciicircum"}
+        assert commands <= {*"%&#_{}$"} | text
+        assert not re.search(r"(?<!\\)[%#]|\^\^|[\x00-\x1f]", cells)
+        assert cells.replace(r"\&", "").count("&") == 1 and cells.lstrip()[0] not in "[*"

@@ -35,9 +35,11 @@ def test_a_smaller_budget_is_no_further_seed(make_log):
     assert [log.path for log in group.logs] == [long]
     with h5py.File(short, "r+") as file:  # a parameter may depend on run.rounds
         file["rounds/loss"][3] *= 2
-    said = r"log2\.h5 and .*log1\.h5: both have seed 1 of one experiment, but loss differs in round"
-    said += r" 3; leave out one \(run\.rounds, run\.stop\.bits_up differ\)"
-    with pytest.raises(InputError, match=said):
+    message = (
+        r"log2\.h5 and .*log1\.h5: both have seed 1 of one experiment, but loss differs in round"
+    )
+    message += r" 3; leave out one \(run\.rounds, run\.stop\.bits_up differ\)"
+    with pytest.raises(InputError, match=message):
         group_runs(read_all([long, short]))
 
 
@@ -115,7 +117,7 @@ def test_other_content_of_the_data_sets_runs_apart(make_log):
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         ({"stepsize": "0.5"}, "method.stepsize: theory and 0.5"),
         ({"compressor": 'name = "randk"\nk = 5'}, "compressor.k: 10 and 5"),
@@ -123,11 +125,11 @@ def test_other_content_of_the_data_sets_runs_apart(make_log):
         ({"attrs": {"code": '{"module mine": "a"}'}}, "module mine: nothing and a"),
     ],
 )
-def test_one_setting_names_what_differs(make_log, more, said):
+def test_one_setting_names_what_differs(make_log, more, message):
     logs = read_all([make_log(), make_log(seed=2), make_log(seed=3, **more)])
     with pytest.raises(InputError) as error:
         one_setting(logs)
-    assert str(error.value).startswith(f"{logs[0].path} and {logs[2].path}: differ in {said}; ")
+    assert str(error.value).startswith(f"{logs[0].path} and {logs[2].path}: differ in {message}; ")
     assert "\n" not in str(error.value)
 
 

@@ -33,12 +33,12 @@ def rows(folder, capsys, *flags):
 
 
 def test_rows_have_what_varies_and_how_runs_ended(folder, capsys):
-    found = rows(folder, capsys)
-    assert [row["log"] for row in found] == ["below/deep.h5", "log1.h5", "log2.h5"]
+    result = rows(folder, capsys)
+    assert [row["log"] for row in result] == ["below/deep.h5", "log1.h5", "log2.h5"]
     settings = ["method.stepsize", "run.seed"]
     ends = ["status", "round", "loss", "grad_norm_sq", "bits_per_worker", "seconds"]
-    assert list(found[0]) == ["log", *settings, *ends, "label", "n", "seed", "stepsize"]
-    deep = found[0]
+    assert list(result[0]) == ["log", *settings, *ends, "label", "n", "seed", "stepsize"]
+    deep = result[0]
     assert (deep["method.stepsize"], deep["run.seed"], deep["status"]) == (
         "4 × theory",
         "3",
@@ -67,8 +67,8 @@ def test_order(folder, capsys, flags, seeds):
 
 def test_order_of_cells_of_all_kinds():
     cells = ["b", None, 2.0, float("nan"), "16 × theory", "4 × theory", "a", 1]
-    found = [row[0] for row in in_order(["x"], [[cell] for cell in cells], "x", False)]
-    assert str(found) == str([1, 2.0, "4 × theory", "16 × theory", float("nan"), "a", "b", None])
+    result = [row[0] for row in in_order(["x"], [[cell] for cell in cells], "x", False)]
+    assert str(result) == str([1, 2.0, "4 × theory", "16 × theory", float("nan"), "a", "b", None])
 
 
 def test_what_cannot_be_read_is_passed_over(folder, capsys):
@@ -93,31 +93,6 @@ def test_a_folder_without_any_good_log_is_a_mistake(tmp_path, capsys):
         assert len(err.splitlines()) == 3 and not out and not (tmp_path / "a.html").exists()
         assert "broken.h5: not a log" in err and "other.h5: not an mpisim log" in err
         assert err.splitlines()[-1] == "mpisim: none of the 2 files is a log that can be read"
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["{folder}", "--sort", "colour"], "--sort: unknown name 'colour'; known: "),
-        (["{folder}/nowhere"], "nowhere: no such log"),
-        (["{folder}/below/empty"], "empty: holds no log (*.h5)"),
-    ],
-)
-def test_mistakes_are_one_line(folder, capsys, flags, message):
-    (folder / "below" / "empty").mkdir()
-    assert main(["show", *(flag.format(folder=folder) for flag in flags)]) == 2
-    assert message in capsys.readouterr().err
-
-
-STEPS = ("{ theory = 32.0 }", '"theory"', "{ theory = 128.0 }", "{ theory = 2.0 }")
-
-
-@pytest.fixture
-def steps(make_log):
-    for step in STEPS:
-        path = make_log(stepsize=step)
-    make_log(stepsize='"theory"', seed=2), make_log(method="diana", stepsize=STEPS[-1])
-    return path.parent
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

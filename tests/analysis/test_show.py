@@ -1,4 +1,4 @@
-"""The page of `mpisim show`."""
+"""The page of `mpisim show`, and figures of one's own."""
 
 import re
 from time import monotonic

@@ -12,10 +12,8 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from mpisim.cli import main
 from mpisim.cli.entry import parser_for
 from mpisim.cli.parser import COMMANDS
-from mpisim.comm import side_channel
 from mpisim.compressors import COMPRESSORS
 from mpisim.core import terminal
-from mpisim.core.errors import InputError
 from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 
@@ -40,29 +38,6 @@ def first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "first.toml").write_text(FIRST)
     return tmp_path
-
-
-@pytest.mark.parametrize(
-    ("words", "answer"),
-    [
-        (["--set", "method.lr=0.1"], "did you mean 'stepsize'?"),
-        (["--set", "run.epochs=5"], "did you mean 'rounds'?"),
-        (["--set", "problem.clients=5"], "did you mean 'workers'?"),
-        (["--set", "method.batch=5"], "method 'vr-marina' or method 'vr-marina-online' has it"),
-        (["--set", "problem.data=A9A"], "did you mean 'a9a'?"),
-        (["--rounds", "100"], "did you mean --set run.rounds=100?"),
-        (["--rounds=100"], "did you mean --set run.rounds=100?"),
-        (["--lr", "0.5"], "did you mean --set method.stepsize=0.5?"),
-        (["--method", "ef21"], "did you mean --set method.name=ef21?"),
-        (["--set", "rounds=100"], "did you mean run.rounds=100?"),
-        (["--set", "lr=0.5"], "did you mean method.stepsize=0.5?"),
-        (["--nonsense", "5"], "unrecognized arguments: --nonsense 5 (see"),
-    ],
-)
-def test_an_answer_names_what_was_meant(words, answer, first, capsys):
-    assert main(["run", "first.toml", *words]) == 2
-    out, err = capsys.readouterr()
-    assert answer in err and err.count("\n") == 1 and not out
 
 
 def test_a_file_with_letters_swapped(first, capsys):
@@ -163,13 +138,3 @@ def test_what_cannot_be_converted(text, words, answer, first, capsys):
     (first / "bad.csv").write_text(text)
     assert main(["data", "convert", "bad.csv", "out.svm", *words]) == 2
     assert answer in capsys.readouterr().err and not (first / "out.svm").exists()
-
-
-def test_more_ranks_than_workers(monkeypatch):
-    class Comm:
-        rank, size = 0, 5
-
-    monkeypatch.setattr(side_channel, "side_of", lambda comm: comm)
-    for layout, most in (("shared", 3), ("dedicated", 4)):
-        with pytest.raises(InputError, match=f"or mpirun -n {most} at most"):
-            side_channel.SideChannel(Comm, 3, layout)

@@ -99,35 +99,6 @@ def test_old_names_do_what_the_new_ones_do(old, new, make_log, tmp_path, capsys)
     assert out[0][0] == (2 if old[0] == "figure" else 0)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["show", "{log}", "--sort", "loss"], "--sort: is not allowed for one log"),
-        (["show", "{log}", "--csv"], "--csv: is not allowed for one log"),
-        (["show", "{folder}", "--network", "1mbit"], "--network: is not allowed for a list of run"),
-        (["show", "{log}", "--target=loss=1", "--reverse"], "--reverse: is not allowed with --tar"),
-        (["plot", "{log}", "-o", "{out}.png", "--target=loss=1"], "--target: is not allowed but"),
-        (["plot", "{log}", "-o", "{out}.html", "--x", "round"], "--x: is not allowed for a page"),
-        (
-            ["plot", "{log}", "-o", "{out}.png", *["--network", "1mbit"] * 2],
-            "--network: may be rep",
-        ),
-        (["study", "--markdown"], "--markdown: is not allowed without --claims"),
-        (["study", "--logs", "{folder}"], "--logs: is not allowed without --draw"),
-        (["study", "--draw"], "--draw: needs a figure: STUDY-FIGURE"),
-        (["--completion", "fish"], "'fish' is not allowed; it must be bash, zsh, tcsh"),
-        ([], "the following arguments are required: COMMAND"),
-        (["shwo"], "unknown command 'shwo'; "),
-    ],
-)
-def test_options_without_a_meaning_are_refused(words, said, make_log, tmp_path, capsys):
-    places = {"log": make_log(), "folder": tmp_path, "out": tmp_path / "a"}
-    assert main([word.format(**places) for word in words]) == 2
-    out, err = capsys.readouterr()
-    assert said in err and err.count("\n") == 1 and not out
-    assert not list(tmp_path.glob("a.*"))
-
-
 def test_default_log_is_named_by_content(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     settings = ["problem={ name = 'logistic', data = 'sample', workers = 3 }", "run.rounds=1"]

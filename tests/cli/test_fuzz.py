@@ -19,7 +19,6 @@ from mpisim.compressors.base import COMPRESSORS
 from mpisim.core.errors import InputError, MpisimError
 from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
-from mpisim.problems.data.libsvm import parse as parse_libsvm
 from mpisim.runs import checkpoint
 from mpisim.runs.experiment import parse, read
 from mpisim.runs.log.journal import digest
@@ -31,9 +30,9 @@ from tests.helpers import run_tables, table
 from tests.malformed import GOOD, LIBSVM
 
 often = settings(
-    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-seldom = settings(often, max_examples=40)  # each starts processes that read the log
+seldom = settings(often, max_examples=20)  # each starts processes that read the log
 TOKENS = [b"\0", b"\xff", b" ", b"\n", b":", b"1", b"9" * 25, b"-", b"nan", b"inf", b"1e999", b"#"]
 TOKENS += [b"\\u0000", b"\x1b[31m", b"9" * 400, b"9" * 5000, b"[" * 40, b"{a=" * 400]
 TOKENS += [b"\t", b"\r", b"=", b"[", b"]", b'"', b"{", b"}", b".", b",", b"true", b"0x1", b"1_0"]
@@ -63,13 +62,6 @@ def accept_or_one_line(function, *arguments):
     except MpisimError as error:
         assert str(error) and "\n" not in str(error)
         return None
-
-
-@often
-@given(changes=edits)
-def test_libsvm(changes):
-    result = accept_or_one_line(parse_libsvm, edited(LIBSVM["good"].encode(), changes), "x")
-    assert result is None or (np.isfinite(result.data).all() and result.rows > 0)
 
 
 @often
@@ -153,11 +145,11 @@ def use(path, log):
     """All that reads a log; ``log``: the one that it was."""
     accept_or_one_line(show_text, path)
     assert main(["verify", str(path)]) in (0, 1, 2)
-    found, _ = checkpoint.load(checkpoint.path_for(log), {}, accept=True)
+    result, _ = checkpoint.load(checkpoint.path_for(log), {}, accept=True)
     run = read_all([log])[0].config
     resumption = Resumption(parse(run), parse(run).run, {}, columns(False))
     rows = accept_or_one_line(lambda: resumption._read(path)[2])
-    if rows is not None and digest(rows[: found.log.rows]) == found.log.digest:
+    if rows is not None and digest(rows[: result.log.rows]) == result.log.digest:
         with h5py.File(log) as file:
             for name in file["rounds"]:
                 assert rows[name][:20].tobytes() == file["rounds"][name][:20].tobytes()
@@ -252,16 +244,3 @@ def test_logs_with_strange_content(data, log, tmp_path, capfd):
     use(path, log)
     out, err = capfd.readouterr()
     assert not {"\x1b", "\x9b"} & {*out, *err}
-
-
-@often
-@given(share=st.floats(0, 1, exclude_max=True), byte=st.integers(1, 255), cut=st.booleans())
-def test_checkpoints(share, byte, cut, log, tmp_path):
-    content = bytearray(checkpoint.path_for(log).read_bytes())
-    at = int(share * len(content))
-    content[at] ^= byte
-    path = tmp_path / "x.h5.ckpt"
-    path.write_bytes(content[:at] if cut else content)
-    checkpoint.former(path).unlink(missing_ok=True)
-    with pytest.raises(InputError, match="cannot be resumed from: damaged"):
-        checkpoint.load(path, {}, accept=True)

@@ -92,7 +92,7 @@ def test_the_first_line_comes_before_mpi_and_the_data(tmp_path, monkeypatch):
 @pytest.mark.drawn(3)
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("words", "result"),
     [
         (["ru"], "run"),
         (["run", "--fo"], "--force"),
@@ -108,7 +108,7 @@ def test_the_first_line_comes_before_mpi_and_the_data(tmp_path, monkeypatch):
         (["show", "--sort", "subopt"], "suboptimality"),
     ],
 )
-def test_completion_in_bash(words, found, tmp_path, capsys):
+def test_completion_in_bash(words, result, tmp_path, capsys):
     pytest.importorskip("shtab")
     assert main(["--completion", "bash"]) == 0
     script = tmp_path / "mpisim.bash"
@@ -116,4 +116,4 @@ def test_completion_in_bash(words, found, tmp_path, capsys):
     ask = f"source {script}; COMP_WORDS=(mpisim {' '.join(words)}); COMP_CWORD={len(words)}"
     ask += '; _shtab_mpisim; echo "${COMPREPLY[@]}"'
     job = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert job.stdout.split() == [found]
+    assert job.stdout.split() == [result]

@@ -1,4 +1,4 @@
-"""What reaches the terminal, and terminals that are not there."""
+"""What reaches the terminal; every bad input is one line with exit code 2."""
 
 import io
 import os
@@ -13,6 +13,7 @@ from mpisim.cli import main
 from mpisim.core.terminal import one_line, printable
 from tests.comm.jobs import HANG_SECONDS, ROOT
 from tests.helpers import run_tables, table
+from tests.malformed import CASES, prepare
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 EVIL = "a\x1b]0;owned\x07\x1b[31m\rb\x9b2J\u202ec\x7f\u2028d"
@@ -117,3 +118,50 @@ def test_an_mpi_that_cannot_be_loaded(command):
     lines = job.stderr.splitlines()
     assert job.returncode == 2 and len(lines) == 1
     assert lines[0].startswith("mpisim: MPI cannot be loaded: cannot load MPI library /nonexistent")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What the cases name; they share it, as they change nothing."""
+    made = tmp_path_factory.mktemp("malformed")
+    prepare(made)
+    return made
+
+
+@pytest.mark.parametrize(("name", "arguments", "line"), CASES, ids=[c[0] for c in CASES])
+def test_one_line(name, arguments, line, folder, capfd, monkeypatch):
+    monkeypatch.chdir(folder)
+    before = sorted(folder.rglob("*"))
+    code, output = malformed_one_line(
+        main([a.replace("{d}", str(folder)) for a in arguments]), capfd
+    )
+    assert code in (1, 2)
+    for words in line:
+        assert words in output.replace(str(folder), "")
+    assert sorted(folder.rglob("*")) == before
+
+
+def malformed_one_line(code, capfd):
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == 1, lines
+    return code, lines[0]
+
+
+def test_a_rank_that_is_left_alone_does_not_run_the_job(tmp_path, capfd, monkeypatch):
+    prepare(tmp_path)
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
+    code = main(["run", str(tmp_path / "good.toml"), "--out", str(tmp_path / "log.h5")])
+    code, line = malformed_one_line(code, capfd)
+    assert code == 2 and "mpirun started 3 ranks, but this one is alone" in line
+    assert not (tmp_path / "log.h5").exists()
+
+
+def test_too_little_memory_is_one_line(tmp_path, capfd, monkeypatch):
+    def load(*_):
+        raise MemoryError("Unable to allocate 745 GiB")
+
+    prepare(tmp_path)
+    monkeypatch.setattr("mpisim.runs.setup.ProblemCache.problem", load)
+    code = main(["run", str(tmp_path / "good.toml"), "--out", str(tmp_path / "log.h5")])
+    code, line = malformed_one_line(code, capfd)
+    assert code == 1 and "out of memory: Unable to allocate 745 GiB" in line

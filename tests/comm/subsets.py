@@ -47,8 +47,8 @@ def outcome(work):
 def results_and_errors(folder: Path) -> None:
     """Of the ranks that work; those that sleep have rank 0's, and take no processor time."""
     for size in (4, 2, 1, 3, 2):
-        found = on_subset(WORLD, size, lambda part: (part.rank, part.size))
-        assert found == ((WORLD.rank if WORLD.rank < size else 0), size), found
+        result = on_subset(WORLD, size, lambda part: (part.rank, part.size))
+        assert result == ((WORLD.rank if WORLD.rank < size else 0), size), result
 
     def refuse(part):
         raise InputError(f"no, says rank {part.rank}")
@@ -93,16 +93,6 @@ def one_run(folder: Path) -> None:
     assert "run.ranks: the run needs 5 ranks, this job has 4" in str(error), error
 
 
-def resumed(folder: Path) -> None:
-    """Begun on 3 ranks, continued on 2, of 4."""
-    whole, parts = folder / "whole.h5", folder / "parts.h5"
-    run_tables(table(MARINA, RANDK, rounds=9, ranks=3), parts, WORLD)
-    run_tables(table(MARINA, RANDK, rounds=20, ranks=2), parts, WORLD, resume=True)
-    if WORLD.rank == 0:
-        run_tables(table(MARINA, RANDK, rounds=20), whole)
-        assert differences(whole, parts) == []
-
-
 SWEEP = {
     "problem": {"workers": [2, 3, 5]},
     "run": {"ranks": ["workers", 3], "layout": ["shared", "dedicated"]},
@@ -134,10 +124,10 @@ def sweep(folder: Path) -> None:
         for point in (p for p in ended if p.status == "done"):
             with h5py.File(point.log) as file:
                 assert file.attrs["ranks"] == point.ranks
-            own = losses.setdefault(point.settings["problem.workers"], [])
-            own.append(columns(Path(point.log))["loss"])
+            item = losses.setdefault(point.settings["problem.workers"], [])
+            item.append(columns(Path(point.log))["loss"])
         assert sorted(losses) == [2, 3, 5]
-        assert all(np.array_equal(one, own[0]) for own in losses.values() for one in own)
+        assert all(np.array_equal(one, item[0]) for item in losses.values() for one in item)
     again = executor.sweep(folder / "sweep", points, WORLD)
     assert [p.before for p in again] == [p.status == "done" for p in ended]
     _, points = grid.points(tables | {"sweep": {"way": BACK}}, [], "logs")
@@ -145,11 +135,19 @@ def sweep(folder: Path) -> None:
     assert [(p.ranks, p.status) for p in ended] == [(None, "done"), (2, "done"), (4, "done")]
 
 
+def terminate(seconds: float) -> None:
+    """SIGTERM so many seconds after this process hears it."""
+    while signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        time.sleep(0.01)
+    time.sleep(seconds)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 def stopped(folder: Path) -> None:
     """SIGTERM reaches all ranks, also those that sleep; the sweep ends with the run."""
     tables = table(MARINA, RANDK, rounds=10**7, log_every=10**6, ranks=2)
     _, points = grid.points(tables | {"sweep": {"run": {"seed": [1, 2]}}}, [], "logs")
-    alarm = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGTERM))
+    alarm = threading.Thread(target=terminate, args=(1.5,))
     alarm.start()
     ended = executor.sweep(folder / "stopped", points, WORLD)
     alarm.join()
@@ -175,9 +173,9 @@ def side_by_side(folder: Path) -> None:
             if point.status != "done":
                 continue
             with h5py.File(point.log) as file:
-                found = file.attrs["ranks"], file.attrs["side_by_side"]
-            own = point.settings.get("run.ranks")
-            assert found == {2: (2, 1), "all": (4, 1), None: (size, at_once)}[own]
+                result = file.attrs["ranks"], file.attrs["side_by_side"]
+            item = point.settings.get("run.ranks")
+            assert result == {2: (2, 1), "all": (4, 1), None: (size, at_once)}[item]
             reference = folder / f"{point.name}.h5"
             if not reference.exists():
                 tables = tomllib.loads(point.config)
@@ -193,11 +191,9 @@ def stopped_side_by_side(folder: Path) -> None:
     tables = table(MARINA, RANDK, rounds=10**7, log_every=10**6)
     sweep = {"run": {"seed": [1, 2, 3, 4, 5, 6]}, "way": [{}, {"run": {"ranks": 1}}]}
     _, points = grid.points(tables | {"sweep": sweep}, [], "logs")
-    alarm = threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGTERM))
     if WORLD.rank == 2:
-        alarm.start()
+        threading.Thread(target=terminate, args=(2.0,)).start()
     ended = executor.sweep(folder / "stopped side by side", points, WORLD)
-    alarm.cancel()
     assert Counter(p.status for p in ended) == {"terminated": 4, "": 8}
     assert all(p.ranks is None for p in ended if p.status)
 
@@ -207,7 +203,7 @@ def main() -> int:
     wrong = 0
     folder = tempfile.TemporaryDirectory() if WORLD.rank == 0 else None
     place = Path(WORLD.bcast(folder.name if folder else ""))
-    checks = results_and_errors, one_run, resumed, sweep, stopped, side_by_side
+    checks = results_and_errors, one_run, sweep, stopped, side_by_side
     for check in (*checks, stopped_side_by_side):
         try:
             check(place)

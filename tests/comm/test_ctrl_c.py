@@ -54,13 +54,13 @@ def test_a_run_that_is_stopped_says_how_to_go_on(tmp_path, capfd):
     shown = at_a_terminal(command, Path(f"{log}.ckpt.old"))
     lines = [line for line in shown.splitlines() if "mpisim: " in line]
     assert len(lines) == 1 and "Traceback" not in shown, shown
-    found = re.search(
+    result = re.search(
         r"mpisim: stopped by Ctrl-C at round (\d+)( or later)?; log (.*); --", lines[0]
     )
-    assert found and found[3] == str(log) and lines[0].endswith("--resume continues"), shown
-    last = int(found[1])
+    assert result and result[3] == str(log) and lines[0].endswith("--resume continues"), shown
+    last = int(result[1])
     rounds = columns(log)["round"]
-    if not found[2]:  # mpirun left it the time to end
+    if not result[2]:  # mpirun left it the time to end
         assert rounds[-1] == last
     assert main([*run, "--resume", "--set", f"run.rounds={last + 1000}"]) == 0
     assert columns(log)["round"].tolist() == list(range(last + 1001))

@@ -64,12 +64,12 @@ def ended(tmp_path_factory):
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_failure_is_one_line_and_the_same_code_on_all_ranks(name, ended):
     code, words = EXPECTED[name]
-    said = next((said for case, _, said in CASES if case == name), words)
+    message = next((message for case, _, message in CASES if case == name), words)
     codes, text = ended[0][name]
     lines = [line for line in text.splitlines() if line.startswith("mpisim: ")]
     assert len(lines) == 1 and "Traceback" not in text, text
     line = lines[0].replace(str(ended[1]), "")
-    assert codes.split() == [str(code)] * 3 and all(word in line for word in said), line
+    assert codes.split() == [str(code)] * 3 and all(word in line for word in message), line
 
 
 @needs_mpirun

@@ -120,9 +120,11 @@ class Side:
             self.folder.mkdir()
             self.stamp.write_text(self.source())
         command = [sys.executable, "-P", "-c", "import mpisim.cli; print(mpisim.__file__)"]
-        said = subprocess.run(command, env=self.environment, capture_output=True, text=True)
-        if not Path(said.stdout.strip()).is_relative_to(self.checkout):
-            sys.exit(f"{self.checkout}: its package is not imported: {said.stdout}{said.stderr}")
+        message = subprocess.run(command, env=self.environment, capture_output=True, text=True)
+        if not Path(message.stdout.strip()).is_relative_to(self.checkout):
+            sys.exit(
+                f"{self.checkout}: its package is not imported: {message.stdout}{message.stderr}"
+            )
 
     def run_stage(self, lines: list[list[Step]], stage: int) -> None:
         """The command lines of a stage: in one job of several ranks, or in two of one rank."""
@@ -159,25 +161,27 @@ class Side:
 
 def settings(environment: dict[str, str]) -> str:
     """The file in this checkout with the settings of the mpirun that is on PATH."""
-    said = subprocess.run(["mpirun", "--version"], env=environment, capture_output=True, text=True)
-    vendor = "openmpi" if re.search("open.?mpi|prrte", said.stdout, re.I) else "mpich"
+    message = subprocess.run(
+        ["mpirun", "--version"], env=environment, capture_output=True, text=True
+    )
+    vendor = "openmpi" if re.search("open.?mpi|prrte", message.stdout, re.I) else "mpich"
     places = [TOOLS / f"env.{vendor}", HERE.parents[1] / "run" / f"env.{vendor}"]
     return next(str(place) for place in places if place.is_file())
 
 
 def content(log: Path) -> dict[str, Any]:
     """All that must be alike in two logs, by name."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     with h5py.File(log, "r") as file:
         items = {"": file}
         file.visititems(items.__setitem__)
         for name, item in items.items():
             kept = [key for key in item.attrs if name or not _varies(key)]
-            found |= {f"{name}@{key}": item.attrs[key] for key in kept}
+            result |= {f"{name}@{key}": item.attrs[key] for key in kept}
             if isinstance(item, h5py.Dataset):
                 clock = name.startswith("rounds/time_")
-                found[name] = f"{item.dtype} {item.shape}" if clock else item[()]
-    return found
+                result[name] = f"{item.dtype} {item.shape}" if clock else item[()]
+    return result
 
 
 def _varies(key: str) -> bool:
@@ -226,10 +230,10 @@ def compare(old: Side, new: Side, wanted: Experiments) -> int:
     first, second = old.results(), new.results()
     keys = [s.key for s in itertools.chain(*wanted.values())]
     ends = [(key, *pair) for key in keys for pair in zip(first[key], second[key], strict=True)]
-    said: dict[str, list[str]] = {}  # the same change of wording is one line
+    message: dict[str, list[str]] = {}  # the same change of wording is one line
     for key, a, b in ends:
         if a != b:
-            said.setdefault(unlike(str(a), str(b)), []).append(key)
+            message.setdefault(unlike(str(a), str(b)), []).append(key)
     logs = set()
     for name, folder in itertools.product(wanted, (old.folder, new.folder)):
         paths = [folder / f"{name}.h5", *(folder / name).glob("*.h5")]
@@ -239,7 +243,7 @@ def compare(old: Side, new: Side, wanted: Experiments) -> int:
         lines = list(itertools.chain(*pool.map(compare_logs, *pairs, chunksize=20)))
     added = Counter(line for line in lines if line in ADDED)
     lines = [line for line in lines if line not in ADDED]
-    otherwise = [f"{same[0]} and {len(same) - 1} more: {text}" for text, same in said.items()]
+    otherwise = [f"{same[0]} and {len(same) - 1} more: {text}" for text, same in message.items()]
     for line in otherwise + lines:
         print(line)
     ended = sorted(Counter(str(second[key][0]) for key in keys).items())
@@ -247,7 +251,7 @@ def compare(old: Side, new: Side, wanted: Experiments) -> int:
         print(f"{name}: added since, in {count} logs of the new side")
     print("exit codes:", ", ".join(f"{code} ({count} times)" for code, count in ended))
     print(f"{len(wanted)} experiments, {len(logs)} logs")
-    print(f"differences: {len(lines)} in logs, {len(said)} in exit codes and printed lines")
+    print(f"differences: {len(lines)} in logs, {len(message)} in exit codes and printed lines")
     return int(bool(otherwise + lines))
 
 

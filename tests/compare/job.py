@@ -30,9 +30,9 @@ def run(arguments: list[str]) -> tuple[int | str, str]:
         except (Exception, SystemExit) as error:
             code = repr(error)
     errors = [line for line in err.getvalue().splitlines() if line.startswith("mpisim: ")]
-    said = "\n".join([*out.getvalue().splitlines(), *errors])
-    said = re.sub(r", about .* left|, [\d.]+ s \([\d.e+]+ rounds/s\)", "", said)
-    return code, said.replace(os.environ["PYTHONPATH"], ".")
+    output = "\n".join([*out.getvalue().splitlines(), *errors])
+    output = re.sub(r", about .* left|, [\d.]+ s \([\d.e+]+ rounds/s\)", "", output)
+    return code, output.replace(os.environ["PYTHONPATH"], ".")
 
 
 def main() -> None:

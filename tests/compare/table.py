@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-TABLES = ("problem", "method", "compressor", "run", "sweep")
+TABLES = ("problem", "method", "compressor", "run", "sweep", "fleet", "attack", "server")
 LAYOUTS = {"s": "shared", "d": "dedicated"}
 STAGES = (1, 3, 1)  # ranks of the jobs, one stage after the other
 
@@ -31,24 +31,30 @@ Experiments = dict[str, list[Step]]
 
 def experiments(pattern: str) -> Experiments:
     """The experiments whose name matches ``pattern``."""
-    found: Experiments = {}
+    result: Experiments = {}
     text = Path(__file__).with_name("experiments.toml").read_text(encoding="utf-8")
     for grid in tomllib.loads(text)["grid"]:
         named = {n: steps for n, steps in of_grid(grid) if fnmatch.fnmatch(n, pattern)}
         if named and "needs" in grid and importlib.util.find_spec(grid["needs"]) is None:
             print(f"{grid['needs']} is not installed: {len(named)} experiments skipped")
         else:
-            found |= named
-    return found
+            result |= named
+    return result
 
 
-def of_grid(grid: dict[str, Any]) -> Iterator[tuple[str, list[Step]]]:
-    """The product of a grid's alternatives, at each of its places."""
+def product_of(grid: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The tables of each experiment of a grid."""
     axes = grid.get("vary", {}).items()
     for choice in itertools.product(*([{k: c} if k in TABLES else c for c in v] for k, v in axes)):
         tables = {name: grid[name] for name in TABLES if name in grid}
         for change in choice:
             tables |= {name: tables.get(name, {}) | keys for name, keys in change.items()}
+        yield tables
+
+
+def of_grid(grid: dict[str, Any]) -> Iterator[tuple[str, list[Step]]]:
+    """The product of a grid's alternatives, at each of its places."""
+    for tables in product_of(grid):
         words = [grid["name"], *(tables.get(t, {}).get("name") for t in ("method", "compressor"))]
         name = "-".join([*filter(None, words), digest(tables)])
         either = ["1s", "3s" if int(digest(tables), 16) % 2 else "3d"]

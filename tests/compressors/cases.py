@@ -20,12 +20,18 @@ __all__ = ["CASES", "DOUBLE", "SINGLE", "Case", "Chosen", "chosen", "draw", "nam
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A compressor's table, an independent count of one worker's payload bits from its decoded
-    vector, the bits of a value ``b`` and the message; and the bits its paper charges, likewise."""
+    """A compressor's table, and an independent count of one worker's payload bits from its decoded
+    vector, the bits of a value ``b`` and the message.
+
+    charged : the bits its paper charges, likewise; as many as those of float32 if it is None
+    """
 
     table: dict
     payload: Callable[[np.ndarray, int, Message, int], int]
-    paper: Callable[[np.ndarray, int, Message, int], int]
+    charged: Callable[[np.ndarray, int, Message, int], int] | None = None
+
+    def paper(self, x: np.ndarray, b: int, message: Message, i: int) -> int:
+        return self.charged(x, b, message, i) if self.charged else self.payload(x, 32, message, i)
 
     def bind(self, d: int, n: int = 40, precision: Precision = SINGLE) -> Compressor:
         return make(self.table).bind(d, n, precision)
@@ -60,9 +66,9 @@ def _kept(message, i):
 
 
 def _inner_qsgd_bits(x, b, message, i):
-    for stratum, own in zip(message.form.strata, message.messages, strict=True):
+    for stratum, part in zip(message.form.strata, message.messages, strict=True):
         if i in stratum.rows:
-            row = own.levels[np.flatnonzero(stratum.rows == i)[0]]
+            row = part.levels[np.flatnonzero(stratum.rows == i)[0]]
             return b + len(string_elias.triples(row))
     return 0
 
@@ -111,71 +117,61 @@ def power_of_two(d):
     return 2 ** ceil(log2(d))
 
 
-CASES = [
-    Case({"name": "identity"}, lambda x, b, *_: b * x.size, lambda x, *_: 32 * x.size),
-    Case({"name": "randk", "k": 3}, lambda x, b, *_: 3 * b, lambda *_: 96),
-    *[
-        Case(table, _seeded_bits, lambda x, _, *a: _seeded_bits(x, 32, *a))
-        for table in (
-            {"name": "permk"},
-            {"name": "block-permutation", "blocks": 2},
-            {"name": "pattern", "s": 2},
-        )
-    ],
-    *[
-        Case(
-            {"name": "compose", "outer": outer, "inner": {"name": "natural"}},
-            lambda x, b, message, i: 9 * _kept(message, i),
-            lambda x, b, message, i: 9 * _kept(message, i),
-        )
-        for outer in ({"name": "permk"}, {"name": "bernoulli", "p": 0.95})
-    ],
-    *[
-        Case(
-            {"name": "compose", "outer": outer, "inner": {"name": "qsgd", "s": 99}},
-            _inner_qsgd_bits,
-            lambda x, _, *a: _inner_qsgd_bits(x, 32, *a),
-        )
-        for outer in ({"name": "permk"}, {"name": "randk", "k": 3})
-    ],
-    *[
-        Case(
-            {"name": "compose", "outer": outer, "inner": inner},
-            _seeded_bits,
-            lambda x, _, *a: _seeded_bits(x, 32, *a),
-        )
-        for outer, inner in (
-            ({"name": "permk"}, {"name": "bernoulli", "p": 0.95}),
-            ({"name": "bernoulli", "p": 0.95}, {"name": "randk", "k": 3}),
-            ({"name": "randk", "k": 3}, {"name": "bernoulli", "p": 0.95}),
-        )
-    ],
-    Case({"name": "randseqk", "k": 3}, lambda x, b, *_: 3 * b, lambda *_: 96),
-    Case({"name": "topk", "k": 3}, _topk_bits, lambda *_: 96),
-    Case(
-        {"name": "toplek", "k": 3},
-        _toplek_bits,
-        lambda x, b, message, i: 32 * int(np.diff(message.ptr)[i]),
+def _natural_bits(x, *_):
+    return 9 * x.size
+
+
+def _randk_bits(x, b, *_):
+    return 3 * b
+
+
+def _drive_bits(x, b, *_):
+    return b + power_of_two(x.size)
+
+
+def _eden_bits(x, b, *_):
+    return b + 3 * power_of_two(x.size)
+
+
+NATURAL, PERMK, RANDK = {"name": "natural"}, {"name": "permk"}, {"name": "randk", "k": 3}
+BERNOULLI = {"name": "bernoulli", "p": 0.95}
+
+
+def _composed(outer: dict, inner: dict) -> dict:
+    return {"name": "compose", "outer": outer, "inner": inner}
+
+
+def _qsgd_of(message_of):
+    return lambda x, b, message, i: _qsgd_bits(x, b, message_of(message), i)
+
+
+BY_COUNT = [  # counts of bits, and the tables that have them
+    (lambda x, b, *_: b * x.size, [{"name": "identity"}]),
+    (_randk_bits, [RANDK, {"name": "randseqk", "k": 3}]),
+    (
+        _seeded_bits,
+        [
+            *(PERMK, {"name": "block-permutation", "blocks": 2}, {"name": "pattern", "s": 2}),
+            *(
+                _composed(PERMK, BERNOULLI),
+                _composed(BERNOULLI, RANDK),
+                _composed(RANDK, BERNOULLI),
+            ),
+        ],
     ),
-    Case({"name": "topk", "k": 3, "codec": "entropy"}, _topk_entropy_bits, lambda *_: 96),
-    Case({"name": "topk", "k": 3, "index_bits": 32}, _topk_bits, lambda *_: 192),
-    Case(
-        {"name": "bernoulli", "p": 0.6},
-        _bernoulli_bits,
-        lambda x, _, *a: _bernoulli_bits(x, 32, *a),
+    (
+        lambda x, b, message, i: 9 * _kept(message, i),
+        [_composed(outer, NATURAL) for outer in (PERMK, BERNOULLI)],
     ),
-    *[
-        Case(
-            {"name": "qsgd", "s": s, "norm": norm},
-            _qsgd_bits,
-            lambda x, _, *a: _qsgd_bits(x, 32, *a),
-        )
-        for s in (1, 4, 250)  # fractions of levels that are not rare events in 4000 draws
-        for norm in ("2", "inf")
-    ],
-    *[
-        Case(table, _block_bits, lambda x, _, *a: _block_bits(x, 32, *a))
-        for table in (
+    (_inner_qsgd_bits, [_composed(o, {"name": "qsgd", "s": 99}) for o in (PERMK, RANDK)]),
+    (_bernoulli_bits, [{"name": "bernoulli", "p": 0.6}]),
+    (  # fractions of levels that are not rare events in 4000 draws
+        _qsgd_bits,
+        [{"name": "qsgd", "s": s, "norm": norm} for s in (1, 4, 250) for norm in ("2", "inf")],
+    ),
+    (
+        _block_bits,
+        [
             {"name": "block-quant", "blocks": 3, "s": 4},
             {"name": "block-quant-plus", "blocks": 2, "beta": 20.0},
             {"name": "block-quant-plus", "blocks": 3, "beta": 20.0, "steps": "fixed"},
@@ -184,23 +180,44 @@ CASES = [
             {"name": "block-quant", "blocks": 3, "s": 4, "norm": "inf"},
             {"name": "block-quant-plus", "blocks": 2, "beta": 20.0, "norm": "inf"},
             {"name": "quant-plus", "beta": 7.0, "norm": "inf"},
-        )
-    ],
+        ],
+    ),
+    (_factor_bits, [{"name": "rank-k", "k": 1}]),
+    (_natural_bits, [NATURAL, {"name": "layerwise", "inner": NATURAL}]),
+    (_drive_bits, [{"name": "drive", "scale": scale} for scale in ("least", "unbiased")]),
+    (_eden_bits, [{"name": "eden", "bits": 3}]),
+    (lambda x, *_: 9 * power_of_two(x.size), [{"name": "rotated", "inner": NATURAL}]),
+    (
+        _qsgd_of(lambda message: message.inner),
+        [{"name": "rotated", "inner": {"name": "qsgd", "s": 4, "norm": "inf"}}],
+    ),
+    (
+        _qsgd_of(lambda message: message.parts[0]),
+        [{"name": "layerwise", "inner": {"name": "qsgd", "s": 4}}],
+    ),
+    (lambda x, b, *_: b + x.size, [{"name": "scaled-sign"}]),
+]
+CASES = [Case(table, count) for count, tables in BY_COUNT for table in tables]
+THREE = lambda *_: 96  # noqa: E731 - K = 3 values of float32
+CASES += [
+    Case({"name": "topk", "k": 3}, _topk_bits, THREE),
+    Case({"name": "topk", "k": 3, "codec": "entropy"}, _topk_entropy_bits, THREE),
+    Case({"name": "topk", "k": 3, "index_bits": 32}, _topk_bits, lambda *_: 192),
+    Case(RANDK | {"shared": False}, _indexed_bits, THREE),
+    Case(RANDK | {"shared": False, "codec": "entropy"}, _topk_entropy_bits, THREE),
+    Case(
+        {"name": "toplek", "k": 3},
+        _toplek_bits,
+        lambda x, b, message, i: 32 * int(np.diff(message.ptr)[i]),
+    ),
     *[
         Case({"name": name, "tau": 2.875}, _seeded_bits, lambda *_: 92)
         for name in ("rand-tau", "rand-tau-plus")
     ],
-    Case({"name": "rank-k", "k": 1}, _factor_bits, lambda x, _, *a: _factor_bits(x, 32, *a)),
     Case(
         {"name": "rank-k", "k": 1, "codec": "entropy"},
         _coded_bits(lambda d, b: 60 + b * 2 * d),
         lambda x, _, *a: _factor_bits(x, 32, *a),
-    ),
-    Case({"name": "randk", "k": 3, "shared": False}, _indexed_bits, lambda *_: 96),
-    Case(
-        {"name": "randk", "k": 3, "shared": False, "codec": "entropy"},
-        _topk_entropy_bits,
-        lambda *_: 96,
     ),
     *[
         Case(table | {"codec": "entropy"}, _levels_bits, _levels_paper_bits)
@@ -210,48 +227,9 @@ CASES = [
             {"name": "quant-plus", "beta": 7.0},
         )
     ],
-    Case({"name": "natural"}, lambda x, *_: 9 * x.size, lambda x, *_: 9 * x.size),
-    Case(
-        {"name": "natural", "codec": "entropy"},
-        _coded_bits(lambda d, b: 60 + 9 * d),
-        lambda x, *_: 9 * x.size,
-    ),
-    *[
-        Case(
-            {"name": "drive", "scale": scale},
-            lambda x, b, *_: b + power_of_two(x.size),
-            lambda x, *_: 32 + power_of_two(x.size),
-        )
-        for scale in ("least", "unbiased")
-    ],
-    Case(
-        {"name": "eden", "bits": 3},
-        lambda x, b, *_: b + 3 * power_of_two(x.size),
-        lambda x, *_: 32 + 3 * power_of_two(x.size),
-    ),
-    Case(
-        {"name": "rotated", "inner": {"name": "natural"}},
-        lambda x, *_: 9 * power_of_two(x.size),
-        lambda x, *_: 9 * power_of_two(x.size),
-    ),
-    Case(
-        {"name": "rotated", "inner": {"name": "qsgd", "s": 4, "norm": "inf"}},
-        lambda x, b, message, i: _qsgd_bits(x, b, message.inner, i),
-        lambda x, _, message, i: _qsgd_bits(x, 32, message.inner, i),
-    ),
+    Case(NATURAL | {"codec": "entropy"}, _coded_bits(lambda d, b: 60 + 9 * d), _natural_bits),
     Case(
         {"name": "scaled-sign", "scale": "one"}, lambda x, b, *_: b + x.size, lambda x, *_: x.size
-    ),
-    Case({"name": "scaled-sign"}, lambda x, b, *_: b + x.size, lambda x, *_: 32 + x.size),
-    Case(
-        {"name": "layerwise", "inner": {"name": "natural"}},
-        lambda x, *_: 9 * x.size,
-        lambda x, *_: 9 * x.size,
-    ),
-    Case(
-        {"name": "layerwise", "inner": {"name": "qsgd", "s": 4}},
-        lambda x, b, message, i: _qsgd_bits(x, b, message.parts[0], i),
-        lambda x, _, message, i: _qsgd_bits(x, 32, message.parts[0], i),
     ),
 ]
 

@@ -16,14 +16,14 @@ class Chosen(Draw):
     """A draw with given shared words, shape (groups, count), and given words of the workers'."""
 
     shared: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0))
-    own: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0))
+    private: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0))
 
     def group_words(self, groups: int, count: int, repetition: int = 0) -> np.ndarray:
         assert self.shared.shape == (groups, count) and repetition == 0
         return self.shared
 
     def words(self, count: int) -> np.ndarray:
-        return self.own[self.members, :count]
+        return self.private[self.members, :count]
 
 
 def words(bounds: list[int]) -> Iterator[list[int]]:

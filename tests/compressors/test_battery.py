@@ -1,20 +1,32 @@
-"""What every compressor must do."""
+"""What every compressor must do; what is refused; and that tests of moments can fail."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mpisim.compressors import COMPRESSORS, make
+from mpisim.compressors.quantization import Qsgd
+from mpisim.compressors.sparse import RandK
+from mpisim.core.errors import InputError
 from mpisim.core.numerics.sums import ordered_sum
+from mpisim.core.rng import Draw
 from mpisim.testing import assert_all, compressor_checks
 from mpisim.testing.moments import (
+    biased,
+    dependent,
+    errors,
+    exceeds,
+    limit,
+    samples,
     vectors,
 )
-from tests.compressors.cases import CASES, draw, name_of
+from tests.compressors.cases import CASES, SINGLE, draw, name_of
 from tests.helpers import sampled
 from tests.wire.messages import PRECISIONS, contents
 
@@ -56,7 +68,7 @@ def test_what_mpisim_check_checks(case):
     assert_all(compressor_checks(make(case.table)))
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(10)
 @each_case
 def test_sums_over_workers(case):
     compressor, v = case.bind(37, 7), vectors(7, 37)
@@ -67,7 +79,7 @@ def test_sums_over_workers(case):
     assert again.total().tobytes() == ordered_sum(message.decoded()).tobytes()
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(10)
 @each_case
 def test_zero_is_compressed_to_zero(case):
     compressor = case.bind(20, 2)
@@ -75,7 +87,7 @@ def test_zero_is_compressed_to_zero(case):
     assert np.all(message.decoded() == (case.table.get("scale") == "one"))  # sign(0) = 1
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(10)
 @each_case
 def test_what_is_not_finite_reaches_the_sum(case):
     for bad in (np.nan, np.inf, 1e300):
@@ -90,7 +102,7 @@ def draws(case, compressor) -> bool:
     return drawing or compressor.omega not in (None, 0.0)
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(10)
 @each_case
 def test_draws_differ_between_workers_and_rounds(case):
     d, n = 40, 6
@@ -115,7 +127,7 @@ def test_draws_differ_between_workers_and_rounds(case):
         assert len(every) > 100
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(10)
 @each_case
 def test_a_client_that_draws_again(case):
     """Its messages are independent; the others' do not change, in any block of workers."""
@@ -138,3 +150,74 @@ def test_a_client_that_draws_again(case):
     drawn = [compressor.compress(v, one).decoded()[1:4] for one in again]
     unlike = sum(len({row.tobytes() for row in rows}) > 1 for rows in drawn)
     assert unlike > 5 if draws(case, compressor) else unlike == 0
+
+
+V = np.random.default_rng(4).standard_normal(12)
+
+
+class Unscaled(RandK):
+    """RandK without d / k."""
+
+    def compress(self, v, draw):
+        return super().compress(v * (self.k / self.d), draw)
+
+
+class AllAlike(RandK):
+    """The published code's mistake: all workers keep the same coordinates."""
+
+    def form(self, draw: Draw):
+        rows = np.tile(draw.block(0, 1).subsets(self.d, self.k), (draw.workers, 1))
+        from mpisim.wire.sparse import SeededForm
+
+        return SeededForm.of_rows(self.d, self.precision, rows, self.d / self.k)
+
+
+class Lower(Draw):
+    """Uniforms squared: rounding up too often."""
+
+    def words(self, count):
+        u = super().words(count) >> np.uint64(32)
+        return (u * u) & np.uint64(2**64 - 1)
+
+
+def test_a_missing_scale_is_seen():
+    compressor = Unscaled(3).bind(12, 1, SINGLE)
+    assert biased(samples(compressor, V, 4000), V, compressor.omega)
+
+
+def test_shared_coordinates_are_seen():
+    compressor = AllAlike(3).bind(12, 1, SINGLE)
+    c = np.vstack([samples_of(compressor, r) for r in range(500)])
+    assert not biased(c[::2], V, compressor.omega)
+    assert dependent(c, V, compressor.omega)
+
+
+def samples_of(compressor, round):
+    return compressor.compress(np.tile(V, (2, 1)), draw(2, round=round)).decoded()
+
+
+def test_biased_rounding_is_seen():
+    n = 4000
+    compressor = Qsgd(2).bind(12, 1, SINGLE)
+    source = draw(n)
+    wrong = Lower(source.streams, source.purpose, source.round, 0, n)
+    c = compressor.compress(np.tile(V, (n, 1)), wrong).decoded()
+    assert biased(c, V, compressor.omega)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_an_omega_that_is_too_small_is_seen(k):
+    compressor = RandK(k).bind(12, 1, SINGLE)
+    assert exceeds(errors(samples(compressor, V, 4000), V), 0.85 * compressor.omega, limit(12))
+
+
+REFUSED = Path(__file__).with_name("refused.txt").read_text().splitlines()[1:]
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_tables_give_one_line(case):
+    d, n, rest = case.split(maxsplit=2)
+    table, line = rest.split(" -> ")
+    with pytest.raises(InputError) as error:
+        make(json.loads(table)).bind(int(d), int(n), SINGLE)
+    assert str(error.value).startswith(line) and "\n" not in str(error.value)

@@ -1,7 +1,7 @@
-"""Layer by layer: as if each layer were a vector of its own."""
+"""Layer by layer, and matrices of low rank: against vectors and decompositions of each layer."""
 
-import contextlib
 import dataclasses
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,9 +9,13 @@ import pytest
 
 from mpisim.comm.uploads import compressed
 from mpisim.compressors import make
-from mpisim.core.errors import InputError, WireError
+from mpisim.compressors.rank import nearly_square
+from mpisim.core.errors import InputError
+from mpisim.core.numerics import triangles
+from mpisim.testing import assert_all, compressor_checks
 from tests.compressors.cases import DOUBLE, SINGLE, draw
 from tests.helpers import run_tables, table
+from tests.wire.messages import contents
 
 
 def test_layers_are_those_of_x_alone():
@@ -56,14 +60,16 @@ def test_every_compressor_layer_by_layer(inner, layers, precision, m):
     assert received.decoded().tobytes() == message.decoded().tobytes()
     start, payload, paper = 0, np.zeros(m, np.int64), np.zeros(m, np.int64)
     for layer, length in enumerate(layers):
-        own = make(inner).bind(length, 3, precision)
+        single = make(inner).bind(length, 3, precision)
         part = slice(start, start + length)
-        alone = own.compress(v[:, part], dataclasses.replace(draw(m), purpose=f"up/layer {layer}"))
+        alone = single.compress(
+            v[:, part], dataclasses.replace(draw(m), purpose=f"up/layer {layer}")
+        )
         assert received.decoded()[:, part].tobytes() == alone.decoded().tobytes()
         assert received.total()[part].tobytes() == alone.total().tobytes()
         payload, paper, start = (
             payload + alone.payload_bits,
-            paper + own.paper_bits(alone),
+            paper + single.paper_bits(alone),
             part.stop,
         )
     assert np.array_equal(received.payload_bits, payload)
@@ -106,15 +112,108 @@ def test_bad_inner_compressors_are_one_line(inner, line):
         by_layer(inner, (9, 4))
 
 
-def test_wrong_bytes_are_refused():
-    compressor, v = by_layer({"name": "topk", "k": 1}, (4, 9)), np.ones((2, 13))
-    packed = compressor.compress(v, draw(2)).encode()
-    form, data, sizes = compressor.form(draw(2)), packed.data, packed.sizes
-    for place in range(data.size):
-        wrong = data.copy()
-        wrong[place] ^= 255
-        with contextlib.suppress(WireError):
-            form.decode(wrong, sizes)
-    for wrong in (data[:-1], data[:3], np.append(data, data[-1:])):
-        with pytest.raises(WireError):
-            form.decode(wrong, np.array([sizes[0], wrong.size - sizes[0]]))
+SHAPES = [((7, 4),), ((4, 7),), ((12, 5), (5, 12)), ((6, 6), (1, 9), (3, 8)), ((1, 5),)]
+
+
+each_shape = pytest.mark.parametrize("shapes", SHAPES, ids=str)
+
+
+def rank(k, shapes, n=3, precision=DOUBLE):
+    d = sum(a * b for a, b in shapes)
+    compressor = make({"name": "rank-k", "k": k}).bind(d, n, precision)
+    compressor.prepare(None, SimpleNamespace(shapes=shapes))
+    return compressor
+
+
+def matrices(row, shapes):
+    ends = np.cumsum([0] + [a * b for a, b in shapes])
+    return [row[s:t].reshape(shape) for (s, t), shape in zip(pairwise(ends), shapes, strict=True)]
+
+
+def truncated(x, k):
+    u, s, vt = np.linalg.svd(x, full_matrices=False)
+    return (u[:, :k] * s[:k]) @ vt[:k]
+
+
+@pytest.mark.drawn(6)
+@each_shape
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_best_approximations(shapes, k):
+    k = min(k, max(min(shape) for shape in shapes))
+    compressor = rank(k, shapes)
+    v = np.random.default_rng(k).standard_normal((3, compressor.d))
+    c = compressor.compress(v, draw(3)).decoded()
+    for row, decoded in zip(v, c, strict=True):
+        for x, y in zip(matrices(row, shapes), matrices(decoded, shapes), strict=True):
+            best = x if min(k, *x.shape) * sum(x.shape) > x.size else truncated(x, k)
+            np.testing.assert_allclose(y, best, rtol=1e-9, atol=1e-11)
+    errors = ((c - v) ** 2).sum(axis=1) / (v**2).sum(axis=1)
+    assert np.all(errors <= 1 - compressor.alpha + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("shape", "k", "count"),
+    [((7, 4), 2, 22), ((7, 4), 3, 28), ((4, 7), 4, 28), ((1, 9), 1, 9), ((2, 2), 1, 4)],
+)
+@pytest.mark.parametrize("precision", [SINGLE, DOUBLE])
+def test_no_message_is_longer_than_the_matrix(shape, k, count, precision):
+    """k (a + b) values or, where a b is less, the a b values, without loss: alpha = 1."""
+    compressor = rank(k, (shape, shape), precision=precision)
+    v = np.random.default_rng(k).standard_normal((3, compressor.d)).astype(np.float32)
+    message = compressor.compress(v, draw(3))
+    bits = precision.bits * count
+    assert message.payload_bits.tolist() == [2 * bits] * 3
+    assert message.layer_bits().tolist() == [[bits, bits]] * 3
+    assert compressor.paper_bits(message).tolist() == [64 * count] * 3
+    assert message.payload_bits.max() <= precision.bits * compressor.density
+    packed = message.encode()
+    assert contents(message.form.decode(packed.data, packed.sizes)) == contents(message)
+    if k * sum(shape) > count:
+        assert compressor.alpha == 1 and np.array_equal(message.decoded(), v)
+    else:
+        assert compressor.alpha == k / min(shape)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_alpha_is_attained_where_all_singular_values_are_equal(k):
+    q = np.linalg.qr(np.random.default_rng(0).standard_normal((9, 4)))[0]
+    compressor = rank(k, ((9, 4),), n=1)
+    error = compressor.compress(q.reshape(1, -1), draw(1)).decoded() - q.ravel()
+    assert compressor.alpha == k / 4
+    assert (error**2).sum() == pytest.approx((1 - k / 4) * (q**2).sum(), abs=1e-12)
+
+
+def test_shapes_without_a_problem_that_has_some():
+    assert [nearly_square(d) for d in (1, 7, 12, 36, 25_088)] == [
+        (1, 1), (1, 7), (3, 4), (6, 6), (128, 196),
+    ]  # fmt: skip
+    compressor = make({"name": "rank-k", "k": 4}).bind(12, 1, DOUBLE)
+    with pytest.raises(InputError, match="4 is not allowed; it must be from 1 to 3 for x as 3 x 4"):
+        compressor.prepare(None, SimpleNamespace(shapes=()))
+    with pytest.raises(InputError, match="must be at least 1"):
+        make({"name": "rank-k", "k": 0}).bind(12, 1, DOUBLE)
+
+
+def test_triangles_of_symmetric_matrices():
+    """The k eigenvalues largest in absolute value are kept: alpha = k / D, attained by I."""
+    D, k = 6, 2
+    compressor = make({"name": "symmetric-rank-k", "k": k}).bind(triangles.size(D), 3, DOUBLE)
+    a = np.random.default_rng(4).standard_normal((2, D, D))
+    X = np.concatenate([a + a.transpose(0, 2, 1), np.eye(D)[None]])
+    message = compressor.compress(np.array([triangles.packed(x) for x in X]), draw(3))
+    assert message.payload_bits.tolist() == [64 * k * (D + 1)] * 3
+    assert compressor.paper_bits(message).tolist() == [32 * k * (D + 1)] * 3
+    for x, row in zip(X, message.decoded(), strict=True):
+        values, vectors = np.linalg.eigh(x)
+        kept = np.argsort(-abs(values))[:k]
+        result = triangles.unpacked(row, D)
+        if x is not X[2]:  # all of its eigenvalues are equal
+            best = (vectors[:, kept] * values[kept]) @ vectors[:, kept].T
+            np.testing.assert_allclose(result, best, atol=1e-12)
+        left = np.sort(values**2)[: D - k].sum()
+        assert np.sum((result - x) ** 2) == pytest.approx(left, rel=1e-12)
+    assert compressor.alpha == pytest.approx(k / D) == 1 - left / D
+
+
+def test_symmetric_matrices_like_every_compressor():
+    assert_all(compressor_checks(make({"name": "symmetric-rank-k", "k": 2})))

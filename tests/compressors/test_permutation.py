@@ -1,14 +1,15 @@
-"""Permutation compressors by enumerating every permutation: unbiasedness, and the AB inequality as
-the equality that it is; blocks as slices of the whole."""
+"""Compressors that draw together, over every permutation."""
 
 import dataclasses
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
 
 from mpisim.compressors import make
+from mpisim.core.errors import WireError
 from mpisim.core.rng import Streams
+from mpisim.testing.moments import vectors
 from tests.compressors.cases import DOUBLE, SINGLE, draw
 from tests.compressors.permutations import (
     PERMK,
@@ -19,6 +20,7 @@ from tests.compressors.permutations import (
     sides,
     words,
 )
+from tests.wire.messages import contents
 
 SUBSETS = [[0, 2], [1], [1], [], [0], [2]]
 
@@ -75,7 +77,7 @@ def test_any_partition(d, n, groups):
     """Appendix M: Lemma 17 by enumeration, and the constants for all workers as a bound."""
     compressor = make(PERMK | {"groups": groups}).bind(d, n, DOUBLE)
     lists = groups if isinstance(groups, list) else [[0], [1, 2]]
-    bounds = [shuffles(d, len(own)) for own in lists]
+    bounds = [shuffles(d, len(group)) for group in lists]
     longest = max(map(len, bounds))
     a, outcomes = np.random.default_rng(d + n).standard_normal((n, d)), []
     for rows in product(*map(words, bounds)):
@@ -85,15 +87,15 @@ def test_any_partition(d, n, groups):
     np.testing.assert_allclose(np.mean(outcomes, axis=0), a, rtol=1e-12)
     squares = np.mean([((c - a) ** 2).sum(axis=1) for c in outcomes], axis=0)
     assert (squares <= compressor.omega * (a**2).sum(axis=1) * (1 + 1e-12)).all()
-    found, right = error_of_mean(outcomes, a), 0.0
-    for k, own in enumerate(lists):
-        alone = make(PERMK).bind(d, len(own), DOUBLE)
+    result, right = error_of_mean(outcomes, a), 0.0
+    for k, group in enumerate(lists):
+        alone = make(PERMK).bind(d, len(group), DOUBLE)
         assert compressor.by_group.A[k] == compressor.by_group.B[k] == alone.A
-        mean_square, square_mean = sides(a[own])
-        right += (len(own) / n) ** 2 * (alone.A * mean_square - alone.B * square_mean)
-    assert found == pytest.approx(right, rel=1e-12, abs=1e-14)
+        mean_square, square_mean = sides(a[group])
+        right += (len(group) / n) ** 2 * (alone.A * mean_square - alone.B * square_mean)
+    assert result == pytest.approx(right, rel=1e-12, abs=1e-14)
     mean_square, square_mean = sides(a)
-    assert found <= compressor.A * mean_square - compressor.B * square_mean + 1e-12
+    assert result <= compressor.A * mean_square - compressor.B * square_mean + 1e-12
     assert max((c != 0).sum(axis=1).mean() for c in outcomes) <= compressor.density + 1e-12
 
 
@@ -112,26 +114,236 @@ TABLES = [
 @pytest.mark.drawn(8)
 @pytest.mark.parametrize("table", TABLES, ids=str)
 @pytest.mark.parametrize("d", [9, 40])
-def test_forms_are_slices_of_the_whole(table, d):
+def test_forms_are_slices_of_the_form_of_all(table, d):
     if d == 40 and table["name"] == "permuted-subsets":
         table = table | {"subsets": [list(range(40)) for _ in range(9)]}
     if d == 40 and table.get("blocks") == [1, 6, 2]:
         table = table | {"blocks": [1, 37, 2]}
     compressor = make(table).bind(d, 9, SINGLE)
-    whole = compressor.form(draw(9))
-    rows = [whole.indices[a:b].tolist() for a, b in pairwise(whole.ptr)]
+    complete = compressor.form(draw(9))
+    rows = [complete.indices[a:b].tolist() for a, b in pairwise(complete.ptr)]
     assert all(row == sorted(set(row)) for row in rows)
     for first, stop in [(0, 9), (0, 0), (2, 7), (8, 9)]:
         fresh = make(table).bind(d, 9, SINGLE)
         part = fresh.form(draw(stop - first, first=first))
-        found = [part.indices[a:b].tolist() for a, b in pairwise(part.ptr)]
-        assert found == rows[first:stop] and part.ptr[0] == 0
-        factors = np.broadcast_to(whole.scale, whole.ptr[-1])[whole.ptr[first] : whole.ptr[stop]]
+        result = [part.indices[a:b].tolist() for a, b in pairwise(part.ptr)]
+        assert result == rows[first:stop] and part.ptr[0] == 0
+        factors = np.broadcast_to(complete.scale, complete.ptr[-1])[
+            complete.ptr[first] : complete.ptr[stop]
+        ]
         assert np.array_equal(np.broadcast_to(part.scale, part.indices.size), factors)
     clients = np.array([1, 4, 5, 8])
     some = compressor.form(dataclasses.replace(draw(5, first=3), clients=clients))
     if table["name"] == "pattern":  # dealt to those who send: the second and third of four
-        whole = compressor.form(dataclasses.replace(draw(9), clients=clients))
-        rows[4:6] = [whole.indices[a:b].tolist() for a, b in list(pairwise(whole.ptr))[1:3]]
+        complete = compressor.form(dataclasses.replace(draw(9), clients=clients))
+        rows[4:6] = [complete.indices[a:b].tolist() for a, b in list(pairwise(complete.ptr))[1:3]]
     assert [some.indices[a:b].tolist() for a, b in pairwise(some.ptr)] == [rows[i] for i in [4, 5]]
     assert some.workers == 2
+
+
+ANGLES = np.pi / 2 + 2 * np.pi * np.arange(3) / 3
+
+
+FRAME = [[[np.sqrt(2) * np.cos(t), np.sqrt(2) * np.sin(t)]] for t in ANGLES]
+
+
+C, S = 0.8 * np.sqrt(2), 0.6 * np.sqrt(2)
+
+
+def full(*matrices):
+    """Any matrices: the rows of Q_j are sent, those of I receive them."""
+    d = len(matrices[0])
+    return {
+        "analysis": [list(map(list, m)) for m in matrices],
+        "synthesis": [np.eye(d).tolist()] * len(matrices),
+    }
+
+
+# the keys, d, n and theta
+BASIS = {"analysis": [[[1.0, 0.0]], [[0.0, 1.0]]], "synthesis": [[[2.0, 0.0]], [[0.0, 2.0]]]}
+
+
+IDLE = {"analysis": [[[2.0]], [[2.0]], [], []], "synthesis": [[[1.0]], [[1.0]], [], []]}
+
+
+LEMMA = {
+    "PermK's coordinates": (BASIS, 2, 2, 4.0),
+    "PermK in another basis": ({"analysis": [[[C, S]], [[-S, C]]]}, 2, 2, 4.0),
+    "three directions in the plane": ({"analysis": FRAME}, 2, 3, 6.0),
+    "any theta": (full([[2, 0.5], [0.5, 0]], [[0, -0.5], [-0.5, 2]]), 2, 2, 4.5),
+    "some send nothing": (IDLE, 1, 4, 8.0),
+    "the identity": (full(np.eye(2), np.eye(2), np.eye(2)), 2, 3, 3.0),
+}
+
+
+def outcomes_of(compressor, a):
+    n = len(a)
+    return [compressor.compress(a, one).decoded() for one in draws(list(range(n, 0, -1)), n)]
+
+
+@pytest.mark.parametrize("name", LEMMA)
+def test_lemma_11(name):
+    keys, d, n, theta = LEMMA[name]
+    compressor = make({"name": "permuted-mappings"} | keys).bind(d, n, DOUBLE)
+    omega = theta / n - 1
+    assert compressor.omega == pytest.approx(omega, abs=1e-12)
+    A = (omega + 1) / n - (1 - theta / n**2) / (n - 1)
+    B = 1 - n / (n - 1) * (1 - theta / n**2)
+    assert (
+        pytest.approx(A, abs=1e-12) == compressor.A and pytest.approx(B, abs=1e-12) == compressor.B
+    )
+    a = np.random.default_rng(n).standard_normal((n, d))
+    outcomes = outcomes_of(compressor, a)
+    np.testing.assert_allclose(np.mean(outcomes, axis=0), a, rtol=1e-9, atol=1e-12)
+    squares = np.mean([((c - a) ** 2).sum(axis=1) for c in outcomes], axis=0)
+    np.testing.assert_allclose(squares, omega * (a**2).sum(axis=1), rtol=1e-9, atol=1e-12)
+    mean_square, square_mean = sides(a)
+    right = A * mean_square - B * square_mean
+    assert error_of_mean(outcomes, a) == pytest.approx(right, rel=1e-9, abs=1e-12)
+
+
+def test_messages_cross_the_wire_in_any_blocks():
+    keys, v = {"name": "permuted-mappings", "analysis": FRAME}, np.arange(6.0).reshape(3, 2) / 7
+    compressor = make(keys).bind(2, 3, SINGLE)
+    complete = compressor.compress(v, draw(3))
+    packed = complete.encode()
+    again = compressor.form(draw(3)).decode(packed.data, packed.sizes)
+    assert contents(again) == contents(complete) and packed.payload_bits.tolist() == [32] * 3
+    assert compressor.paper_bits(complete).tolist() == [32] * 3
+    parts = [compressor.compress(v[:1], draw(1)), compressor.compress(v[1:], draw(2, first=1))]
+    assert np.array_equal(np.vstack([p.decoded() for p in parts]), complete.decoded())
+    some = dataclasses.replace(draw(3), clients=np.array([0, 2]))
+    assert np.array_equal(
+        compressor.compress(v[[0, 2]], some).decoded(), complete.decoded()[[0, 2]]
+    )
+    again = [dataclasses.replace(draw(3, round=r), clients=np.array([0, 2, 2])) for r in range(20)]
+    sent = [compressor.compress(v[[0, 2, 2]], one).decoded() for one in again]
+    assert np.array_equal(sent[0][:2], complete.decoded()[[0, 2]])
+    assert 5 < sum(not np.array_equal(rows[1], rows[2]) for rows in sent) < 20
+
+
+def test_without_condition_2_the_constants_are_attained():
+    """S is no multiple of I: an inequality, with equality along its leading eigenvector."""
+    keys = full([[2, 0.5], [-0.5, 0]], [[0, -0.5], [0.5, 2]])
+    compressor = make({"name": "permuted-mappings"} | keys).bind(2, 2, DOUBLE)
+    q = np.array(keys["analysis"])
+    values, vectors = np.linalg.eigh(sum(one.T @ one for one in q))
+    assert values[1] > values[0] + 0.1 and compressor.omega == pytest.approx(values[1] / 2 - 1)
+    for a in np.random.default_rng(0).standard_normal((20, 2, 2)):
+        outcomes, (mean_square, square_mean) = outcomes_of(compressor, a), sides(a)
+        np.testing.assert_allclose(np.mean(outcomes, axis=0), a, atol=1e-12)
+        right = compressor.A * mean_square - compressor.B * square_mean
+        assert error_of_mean(outcomes, a) <= right + 1e-12
+    worst = np.outer([1.0, -1.0], vectors[:, 1])
+    mean_square, square_mean = sides(worst)
+    right = compressor.A * mean_square - compressor.B * square_mean
+    assert error_of_mean(outcomes_of(compressor, worst), worst) == pytest.approx(right)
+
+
+def composed(inner: dict, outer: dict = PERMK) -> dict:
+    return {"name": "compose", "outer": outer, "inner": inner}
+
+
+def all_roundings(table: dict, a: np.ndarray):
+    """Outcomes of C_i(Q_i(a_i)) and their weights, with Q = natural, over both draws."""
+    n, d = a.shape
+    compressor = make(table).bind(d, n, DOUBLE)
+    bounds = shuffles(d, n) if table["outer"] == PERMK else list(range(n, 0, -1))
+    fraction = np.abs(a) / 2 ** np.floor(np.log2(np.abs(a))) - 1  # goes up with this probability
+    outcomes, weights = [], []
+    for one in draws(bounds, n):
+        kept = compressor.outer.form(one)
+        workers = np.repeat(np.arange(n), np.diff(kept.ptr))
+        place = np.arange(kept.indices.size) - kept.ptr[workers]
+        up = fraction[workers, kept.indices]
+        for way in product([False, True], repeat=workers.size):
+            way = np.array(way)
+            group = np.zeros((n, d), np.uint64)
+            group[workers, place] = np.where(way, 0, 2**64 - 1)
+            draw = dataclasses.replace(one, private=group)
+            outcomes.append(compressor.compress(a, draw).decoded())
+            weights.append(np.prod(np.where(way, up, 1 - up)))
+    return compressor, outcomes, np.array(weights)
+
+
+@pytest.mark.parametrize(
+    ("outer", "d", "n"),
+    [
+        (PERMK, 4, 2),
+        (PERMK, 3, 2),
+        (PERMK, 2, 4),
+        ({"name": "block-permutation", "blocks": 1}, 2, 2),
+    ],
+)
+def test_composition_over_all_permutations_and_roundings(outer, d, n):
+    table = composed({"name": "natural"}, outer)
+    a = np.random.default_rng(d).standard_normal((n, d))
+    compressor, outcomes, weights = all_roundings(table, a)
+    np.testing.assert_allclose(np.average(outcomes, axis=0, weights=weights), a, rtol=1e-12)
+    mean_square, square_mean = sides(a)
+    result = error_of_mean(outcomes, a, weights)
+    assert result <= compressor.A * mean_square - compressor.B * square_mean + 1e-12
+    second = [((c - a) ** 2).sum(axis=1) for c in outcomes]
+    variance = np.average(second, axis=0, weights=weights)
+    assert np.all(variance <= compressor.omega * (a**2).sum(axis=1) + 1e-12)
+
+
+@dataclasses.dataclass(eq=False)
+class Kept(Chosen):
+    """A draw with given coordinates for RandK: shape (workers, k)."""
+
+    subset: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0))
+
+    def subsets(self, d: int, k: int) -> np.ndarray:
+        return self.subset
+
+
+@pytest.mark.parametrize(("d", "n", "k"), [(2, 2, 1), (3, 2, 2), (2, 4, 1)])
+def test_of_two_sparsifiers(d, n, k):
+    """C_i(Q_i(v)) with RandK inside, over all permutations and all subsets."""
+    compressor = make(composed({"name": "randk", "k": k})).bind(d, n, DOUBLE)
+    a = np.random.default_rng(d).standard_normal((n, d))
+    outcomes = []
+    for one in draws(shuffles(d, n), n):
+        for rows in product(combinations(range(d), k), repeat=n):
+            group = Kept(one.streams, "up", 0, 0, n, shared=one.shared, subset=np.array(rows))
+            message = compressor.compress(a, group)
+            alone = compressor.outer.form(one)
+            assert message.form.counts.max() <= min(k, alone.counts.max())
+            outcomes.append(message.decoded())
+    np.testing.assert_allclose(np.mean(outcomes, axis=0), a, rtol=1e-12)
+    squares = np.mean([((c - a) ** 2).sum(axis=1) for c in outcomes], axis=0)
+    np.testing.assert_allclose(squares, compressor.omega * (a**2).sum(axis=1), rtol=1e-12)
+    mean_square, square_mean = sides(a)
+    right = compressor.A * mean_square - compressor.B * square_mean
+    assert error_of_mean(outcomes, a) == pytest.approx(right, rel=1e-12)  # RandK attains omega
+    assert np.mean([(c != 0).sum(axis=1) for c in outcomes]) == pytest.approx(compressor.density)
+
+
+@pytest.mark.parametrize("inner", [{"name": "qsgd", "s": 2}, {"name": "natural"}])
+def test_a_worker_that_keeps_nothing_sends_nothing(inner):
+    """With n = 7 > d = 3 one worker of PermK is idle; a message of it is refused."""
+    compressor, one = make(composed(inner)).bind(3, 7, DOUBLE), draw(7)
+    form, packed = compressor.form(one), compressor.compress(vectors(7, 3), one).encode()
+    [idle] = np.flatnonzero(form.kept.counts == 0)
+    assert packed.sizes[idle] == 0 and form.decode(packed.data, packed.sizes)
+    sizes = packed.sizes + (np.arange(7) == idle)
+    data = np.insert(packed.data, packed.sizes[:idle].sum(), 255)
+    known = form.sizes is not None
+    why = "agreed on" if known else "a worker that keeps no coordinate sent a message"
+    with pytest.raises(WireError, match=why):
+        form.decode(data, sizes)
+
+
+@pytest.mark.parametrize(("d", "n"), [(4, 2), (2, 4)])
+def test_composition_attains_its_constants(d, n):
+    """At 4/3 natural compression has its largest variance: then A and B are attained, and for
+    B < 1 Lemma 9's own A would be too small."""
+    a = np.full((n, d), 4 / 3)
+    compressor, outcomes, weights = all_roundings(composed({"name": "natural"}), a)
+    mean_square, square_mean = sides(a)
+    result = error_of_mean(outcomes, a, weights)
+    right = compressor.A * mean_square - compressor.B * square_mean
+    assert result == pytest.approx(right, rel=1e-12)
+    lemma = (1 + 1 / 8) * compressor.outer.A * mean_square - compressor.B * square_mean
+    assert result == pytest.approx(lemma) if n <= d else result > 1.3 * lemma

@@ -31,7 +31,7 @@ def elsewhere(monkeypatch):
     COPIES.reset()
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(10)
 @each_case
 def test_the_same_message_and_the_same_vectors(case):
     for precision, (m, d) in sampled(itertools.product(PRECISIONS, SHAPES), 6):
@@ -65,7 +65,7 @@ def same(tensor, array) -> bool:
     return tensor.numpy().dtype == array.dtype and np.array_equal(tensor.numpy(), array)
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(10)
 @each_case
 def test_only_what_is_packed_crosses(case):
     """Whole vectors cross for compressors, or messages, without kernels for a device alone."""
@@ -110,10 +110,10 @@ def test_special_numbers():
 
 def test_the_words_are_those_of_the_host():
     for first, count in ((0, 1), (3, 7), (1000, 12)):
-        own = draw(4, round=99, seed=2**63 - 1, first=first)
+        drawn = draw(4, round=99, seed=2**63 - 1, first=first)
         clients = np.array([first, first + 2, first + 2, first + 2, first + 3])
-        some = dataclasses.replace(own, clients=clients, message=5)
-        for each in (own, some):
+        some = dataclasses.replace(drawn, clients=clients, message=5)
+        for each in (drawn, some):
             for i, row in enumerate(each.words(count)):
                 assert np.array_equal(each.row_on(CPU, i, count).numpy().view(np.uint64), row)
 

@@ -1,23 +1,27 @@
-"""smooth(inner, L_i): what is sent before round 0, the messages, moments, and singular L_i."""
+"""smooth(inner, L_i): set-up, messages, moments, singular matrices and their substitutes."""
 
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 import pytest
 
+from mpisim.compressors import make
+from mpisim.compressors.matrix_roots import cut_off, pseudo_inverse, square_root
+from mpisim.core.errors import InputError
 from mpisim.testing.moments import biased, errors, exceeds, limit
-from mpisim.theory import quantization as theory
 from tests.compressors.cases import DOUBLE, SINGLE, chosen, draw
 from tests.compressors.smooth_support import (
     SCHEMES,
+    Only,
     name_of,
+    network,
     prepared,
     roots_of,
     smooth,
     spd,
     vectors,
 )
-from tests.theory.true_cal_l import true_cal_L
+from tests.theory.support import true_cal_L
 from tests.wire.messages import contents
 
 each_scheme = pytest.mark.parametrize("inner", SCHEMES, ids=name_of)
@@ -62,14 +66,16 @@ def test_the_message_is_the_inner_ones(inner):
     np.testing.assert_allclose(
         np.einsum("nij,njk,nk->ni", compressor._inverses, roots, v), v, rtol=1e-9, atol=1e-9
     )
-    own = compressor.inner.compress(
+    inner_vectors = compressor.inner.compress(
         np.einsum("nij,nj->ni", compressor._inverses, v), draw(4)
     ).decoded()
     np.testing.assert_allclose(
-        compressor.inner.compress(r, draw(4)).decoded(), own, rtol=1e-6, atol=1e-9
+        compressor.inner.compress(r, draw(4)).decoded(), inner_vectors, rtol=1e-6, atol=1e-9
     )
     decoded = message.decoded()
-    np.testing.assert_allclose(decoded, np.einsum("nij,nj->ni", roots, own), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        decoded, np.einsum("nij,nj->ni", roots, inner_vectors), rtol=1e-9, atol=1e-12
+    )
     packed = message.encode()
     again = compressor.form(draw(4)).decode(packed.data, packed.sizes)
     assert contents(again.message) == contents(message.message)
@@ -81,19 +87,6 @@ def test_the_message_is_the_inner_ones(inner):
     assert np.array_equal(
         compressor.paper_bits(message), compressor.inner.paper_bits(again.message)
     )
-
-
-@pytest.mark.drawn(8)
-@each_scheme
-@pytest.mark.parametrize("split", [[0, 1, 2, 3, 4, 5], [0, 2, 2, 5]])
-def test_no_worker_depends_on_its_block(inner, split):
-    compressor, _ = prepared(smooth(inner), spd(5, 9))
-    v = vectors(5, 9)
-    whole = compressor.compress(v, draw(5))
-    blocks = [compressor.compress(v[a:b], draw(b - a, first=a)) for a, b in pairwise(split)]
-    assert np.vstack([b.decoded() for b in blocks]).tobytes() == whole.decoded().tobytes()
-    data = np.concatenate([b.encode().data for b in blocks])
-    assert data.tobytes() == whole.encode().data.tobytes()
 
 
 @pytest.mark.drawn(8)
@@ -150,19 +143,119 @@ def test_exact_moments_over_all_roundings(inner):
             assert error == pytest.approx(true, rel=1e-5)
 
 
-def test_fitted_steps_are_the_theorys_and_cross_the_wire():
+@pytest.mark.parametrize("precision", [SINGLE, DOUBLE], ids=str)
+@pytest.mark.parametrize("inner", [SCHEMES[4], SCHEMES[5], SCHEMES[3], SCHEMES[9]], ids=name_of)
+def test_singular_matrices(inner, precision):
+    """On the range of L_i, S is unbiased; off it, nothing is sent."""
+    n, near = 3000, 1e-4 if precision is SINGLE else 1e-7
+    one = spd(1, 6, seed=1, rank=4, shared=0.0)
+    one[0, :, 2] = one[0, 2, :] = 0  # a feature that no sample has
+    compressor, _ = prepared(smooth(inner), np.repeat(one, n, axis=0), precision, shared=0.0)
+    root, inverse = roots_of(compressor)[0], compressor._inverses[0]
+    projector = np.linalg.pinv(one[0]) @ one[0]
+    np.testing.assert_allclose(root @ inverse, projector, atol=near)
+    v = one[0] @ vectors(1, 6)[0]
+    c = compressor.compress(np.tile(v, (n, 1)), draw(n)).decoded()
+    assert not biased(c, root @ (inverse @ v), compressor.omega)
+    np.testing.assert_allclose(root @ (inverse @ v), v, atol=near)
+    assert not exceeds(errors(c, v), compressor.omega, limit(6))
+    assert np.isfinite(compressor.omega) and np.isfinite(compressor.cal_L_max)
+    values = np.linalg.eigvalsh(one[0])
+    least = values[values > 1e-9 * values[-1]][0]
+    assert compressor.omega == pytest.approx(compressor.cal_L_max / least, rel=1e-2)
+    none = np.eye(6)[2]
+    assert not compressor.compress(np.tile(none, (n, 1)), draw(n)).decoded().any()
+
+
+def test_square_roots():
+    for wire in (np.dtype("f4"), np.dtype("f8")):
+        for L in (spd(1, 9)[0], spd(1, 9, rank=3, shared=0.0)[0], np.zeros((4, 4))):
+            root = square_root(L, wire)
+            assert np.array_equal(root, root.T)
+            np.testing.assert_allclose(root @ root, L, atol=1e-12 * (1 + np.abs(L).max()))
+            inverse, least = pseudo_inverse(root.astype(wire), wire)
+            expected = np.linalg.pinv(root, rcond=np.sqrt(cut_off(len(L), wire)))
+            size = 1 + np.abs(expected).max()
+            np.testing.assert_allclose(
+                inverse, expected, atol=size * len(L) * 1e2 * np.finfo(wire).eps
+            )
+            values = np.linalg.eigvalsh(L)
+            kept = values[values > 1e-9 * max(values[-1], 1e-300)] if values[-1] > 0 else []
+            if len(kept):
+                assert least == pytest.approx(kept[0], rel=1e-3)
+            else:
+                assert least == 0
+
+
+@pytest.mark.parametrize("rank", [1, 3, 7])
+def test_low_rank_over_approximation(rank):
+    """SAQ, A.3: sum (lambda_k - l) u_k u_k^T + l I, l = lambda_{r+1}, from r d + 1 values."""
+    L = spd(2, 8)
+    compressor, star = prepared(smooth({"name": "qsgd", "s": 1}, rank=rank), L, DOUBLE)
+    assert star.ledger.totals["bits_up"] == 2 * 64 * (8 * rank + 1)
+    for root, matrix in zip(roots_of(compressor), L, strict=True):
+        values, u = np.linalg.eigh(matrix)
+        tail = values[::-1][rank]
+        expected = (u * np.where(values > tail, values, tail)) @ u.T
+        np.testing.assert_allclose(root @ root, expected, rtol=1e-10, atol=1e-10)
+        assert np.linalg.eigvalsh(root @ root - matrix)[0] > -1e-10
+    exact, _ = prepared(smooth({"name": "qsgd", "s": 1}), L, DOUBLE)
+    assert compressor.cal_L_max >= exact.cal_L_max
+
+
+@pytest.mark.parametrize("precision", [SINGLE, DOUBLE], ids=str)
+def test_diagonal_over_approximation(precision):
+    """SAQ, A.3: D = Diag(sum_k |L_jk|) >= L, from d values, as much as one gradient."""
     L = spd(3, 8)
-    for scheme, n_mu in (("diana", 3 * 0.01), ("dcgd", 0.0)):
-        compressor, _ = prepared(
-            smooth({"name": "quant-plus", "beta": 2.0, "scheme": scheme}), L, shared=0.01
-        )
-        inner = compressor.inner
-        seen = [(root**2).sum(axis=1) for root in roots_of(compressor)]
-        np.testing.assert_allclose(seen, L.diagonal(axis1=1, axis2=2), rtol=1e-5)
-        h = np.array([theory.varying_steps(row, 2.0, n_mu) for row in seen])
-        assert np.array_equal(inner.h.rows, h.astype(np.float32).astype(float))
-        omegas = [theory.cal_L_varying(np.ones(8), row) for row in inner.h.rows]
-        cal_L = [theory.cal_L_varying(a, b) for a, b in zip(seen, inner.h.rows, strict=True)]
-        assert compressor.shift_omega == pytest.approx(max(omegas))
-        assert compressor.cal_L_max == pytest.approx(max(cal_L))
-        assert compressor.density == pytest.approx(2.0, rel=1e-6)
+    quant = {"name": "quant-plus", "beta": 4.0}
+    compressor, star = prepared(smooth(quant, approximation="diagonal"), L, precision)
+    assert star.ledger.totals["bits_up"] == 3 * precision.bits * (8 + 8)  # and 8 steps
+    near = 1e-6 if precision is SINGLE else 1e-14
+    rng = np.random.default_rng(0)
+    for root, matrix in zip(roots_of(compressor), L, strict=True):
+        D = np.array([sum(abs(x) for x in row) for row in matrix])
+        np.testing.assert_allclose(root**2, D, rtol=near)
+        assert np.linalg.eigvalsh(np.diag(root**2) - matrix)[0] > -near * D.max()
+        for _ in range(20):  # s^{-1} |L| s is another diagonal matrix above L
+            s = np.exp(0.3 * rng.standard_normal(8))
+            other = np.abs(matrix) @ s / s
+            assert np.linalg.eigvalsh(np.diag(other) - matrix)[0] > -1e-12
+            assert other.sum() > D.sum()
+    exact, _ = prepared(smooth(quant), L, precision)
+    assert compressor.cal_L_max > exact.cal_L_max
+    assert compressor.inner.h.rows.shape == (3, 8)
+
+
+def test_it_needs_matrices_and_workers():
+    class None_(Only):
+        def largest_hessian(self):
+            raise InputError("method.stepsize: nothing is known")
+
+    compressor = make(smooth({"name": "qsgd", "s": 1})).bind(5, 2, SINGLE)
+    with pytest.raises(InputError, match=r"compressor\.name: 'smooth' needs smoothness matrices"):
+        compressor.prepare(network(2), None_(spd(2, 5)))
+    with pytest.raises(InputError, match="must be prepared"):
+        compressor.form(draw(2))
+    compressor, star = prepared(smooth({"name": "quant-plus"}), spd(2, 5))
+    with pytest.raises(InputError, match="cannot compress messages of the server"):
+        star.broadcast(np.ones(5), compressor)
+
+
+@pytest.mark.parametrize(("d", "n", "s"), [(54, 6, 1), (123, 8, 1), (300, 8, 2), (9, 30, 1)])
+def test_the_baselines_of_the_paper_are_the_defaults(d, n, s):
+    """s = floor(sqrt(d) / n), at least 1, and B = n, at most d: SAQ's published code."""
+    plain, blocks = (make({"name": name}).bind(d, n, SINGLE) for name in ("qsgd", "block-quant"))
+    assert (
+        plain.form(draw(2)).s_by_worker.tolist()
+        == blocks.form(draw(2)).s_by_worker.tolist()
+        == [[s]]
+    )
+    assert plain.omega == min(d / s**2, d**0.5 / s)
+    assert blocks.form(draw(2)).norms == min(n, d)
+    plus = make({"name": "block-quant-plus"}).bind(d, n, SINGLE)
+    assert plus.form(draw(2)).norms == min(n, d)
+    h = 1 / plus.form(draw(2)).s_by_worker
+    sizes = np.diff(plus.starts)
+    steps = h.reshape(-1)[plus.starts[:-1]]
+    spent = (1 / steps**2 + np.sqrt(sizes) / steps).sum() + sizes.size
+    assert spent == pytest.approx(d / n + sizes.size)

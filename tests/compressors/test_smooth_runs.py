@@ -4,11 +4,8 @@ import h5py
 import numpy as np
 import pytest
 
-from mpisim.comm import star as star_module
 from tests.compressors.smooth_support import name_of
-from tests.helpers import columns, run_tables, table, without_rehearsal
-from tests.wire import string_elias
-from tests.wire.test_codecs import e1
+from tests.helpers import run_tables, table
 
 LOGISTIC = {"name": "logistic", "l2": 1e-3, "split": "sorted-by-norm", "scale": "row-max-abs"}
 DIANA = {"name": "diana", "stepsize": "theory"}
@@ -22,77 +19,6 @@ def smooth(inner: dict, **keys) -> dict:
 def run(method, compressor, log=None, **keys):
     keys = {"problem": LOGISTIC, "rounds": 12, "workers": 6} | keys
     return run_tables(table(method, compressor, **keys), log)
-
-
-SCHEMES = [
-    {"name": "qsgd", "s": 2},
-    {"name": "block-quant", "blocks": 6, "s": 1},
-    {"name": "block-quant-plus", "blocks": 6},
-    {"name": "quant-plus"},
-    {"name": "quant-plus", "steps": "fixed", "codec": "e1"},
-    {"name": "block-quant-plus", "blocks": 6, "steps": "fixed"},
-    {"name": "block-quant-plus", "codec": "e1"},
-    {"name": "rand-tau"},
-    {"name": "rand-tau-plus"},
-]
-
-
-def string_bits(message) -> list[int]:
-    """Bits of each worker's message from the string coders and the definitions."""
-    if not hasattr(message, "levels"):
-        return [32 * int(k) for k in np.diff(message.form.ptr)]
-    norms = message.norms.shape[1]
-    if message.form.codec == "e1":
-        return [31 * norms + len(e1(row, "")) for row in message.levels]
-    return [32 * norms + len(string_elias.triples(row)) for row in message.levels]
-
-
-@pytest.mark.drawn(6)
-@pytest.mark.parametrize("wrapped", [True, False], ids=["smooth", "plain"])
-@pytest.mark.parametrize("inner", SCHEMES, ids=name_of)
-def test_bits_of_real_messages(inner, wrapped, monkeypatch, tmp_path):
-    sent = []
-    gather = star_module.Star.gather
-
-    def spy(self, upload):
-        sent.append(upload)
-        return gather(self, upload)
-
-    monkeypatch.setattr(star_module.Star, "gather", spy)
-    without_rehearsal(monkeypatch)
-    run(DIANA, smooth(inner) if wrapped else inner, tmp_path / "log.h5")
-    rounds = [u for u in sent if u.draw.purpose == "up"]
-    set_up = 32 * sum(u.message.values.size for u in sent if u.draw.purpose == "dense")
-    assert len(rounds) == 12
-    messages = [u.message.message if wrapped else u.message for u in rounds]
-    bits = [string_bits(message) for message in messages]
-    for message in messages:
-        assert string_bytes(message) in (None, message.encode().data.tobytes())
-    assert any(sum(b) > 0 for b in bits)
-    expected = set_up + np.cumsum([0, *(sum(b) for b in bits)])
-    log = columns(tmp_path / "log.h5")
-    assert np.array_equal(log["bits_up"], expected)
-    most = (set_up // 6) + np.cumsum([0, *(max(b) for b in bits)])
-    assert np.array_equal(log["bits_up_max"], most)
-    d = 123
-    assert set_up == (0 if not wrapped else 32 * 6 * (d * d + fitted_values(inner, d)))
-
-
-def string_bytes(message) -> bytes | None:
-    """All workers' messages in the default code, from the string coder."""
-    if not hasattr(message, "levels") or message.form.codec != "elias":
-        return None
-    out = b""
-    for norms, row in zip(message.norms, message.levels, strict=True):
-        word = "".join(format(int(raw), "032b") for raw in norms.view(np.uint32))
-        out += string_elias.to_bytes(word + string_elias.triples(row))
-    return out
-
-
-def fitted_values(inner: dict, d: int) -> int:
-    if inner.get("steps") == "fixed":
-        return 0
-    return {"quant-plus": d, "block-quant-plus": 6}.get(inner["name"], 0)
 
 
 @pytest.fixture
@@ -168,15 +94,3 @@ def test_theory_steps(tmp_path):
     gamma, source, _ = stepsize(tmp_path / "b")
     assert gamma == pytest.approx(1 / (L + 2 * max(cal_L_dcgd) / n), rel=1e-5)
     assert "Theorem 1 (DCGD+)" in source
-
-
-def test_codecs_change_the_bits_and_nothing_else(tmp_path):
-    found = {}
-    for codec in ("elias", "e1", "entropy"):
-        inner = {"name": "quant-plus", "beta": 60.0, "codec": codec}
-        result = run(DIANA, smooth(inner), tmp_path / codec)
-        found[codec] = result.x, columns(tmp_path / codec)["bits_up"]
-    for codec in ("e1", "entropy"):
-        assert np.array_equal(found[codec][0], found["elias"][0])
-        assert found[codec][1][0] == found["elias"][1][0]
-        assert found[codec][1][-1] < found["elias"][1][-1]

@@ -1,29 +1,44 @@
-"""Files that are whole and durable, or not there."""
+"""Files that are whole and durable, or not there; locks; users without a home."""
 
 import errno
+import fcntl
 import json
 import os
+import pwd
+import signal
 import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mpisim.core import files
+from mpisim.core import files, home, terminal
 from mpisim.core.errors import OutputError
-from mpisim.core.files import create_atomic, leads_to, make_folder, write_atomic, write_json
+from mpisim.core.files import (
+    FileLock,
+    Locked,
+    create_atomic,
+    leads_to,
+    make_folder,
+    write_atomic,
+    write_json,
+)
 
 
 @pytest.fixture
 def events(monkeypatch):
     """A list of what happens to files and folders, from now on."""
-    found = []
+    actual = []
 
     def watch(name, describe):
         original = getattr(os, name)
 
         def function(*arguments, **options):
             result = original(*arguments, **options)
-            found.append(describe(*arguments))
+            actual.append(describe(*arguments))
             return result
 
         monkeypatch.setattr(os, name, function)
@@ -34,7 +49,7 @@ def events(monkeypatch):
     watch("pwrite", lambda *_: "write")
     watch("fsync", synced)
     watch("replace", lambda source, target: f"name {os.path.basename(target)}")
-    return found
+    return actual
 
 
 def test_the_file_is_synced_before_its_name_and_the_folder_after_each(events, tmp_path):
@@ -130,3 +145,150 @@ def test_json_keeps_every_value_and_puts_lists_of_numbers_on_a_line(tmp_path):
     assert json.loads(written) == content | {"f": [0, 1, 2], "g": 0.1}
     lines = [line.strip().rstrip(",") for line in written.splitlines()]
     assert {"[1.5, null]", "[1e-300, -2]", '"e": [1]', '"f": [0, 1, 2]'} <= set(lines)
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from mpisim.core.files import FileLock
+with FileLock(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_another_process_holds_it_until_it_is_killed(tmp_path):
+    path = tmp_path / "lock"
+    command = [sys.executable, "-c", HOLDER, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(Locked, match=rf"^\S+, pid {holder.pid}$"), FileLock(path):
+            pass
+        holder.send_signal(signal.SIGKILL)
+    assert path.exists()
+    with FileLock(path), pytest.raises(Locked, match=f"pid {os.getpid()}"), FileLock(path):
+        pass
+    assert not path.exists()
+
+
+def test_a_file_that_its_holder_removed_is_not_a_lock(tmp_path, monkeypatch):
+    """One process opens the file, another removes it and ends, a third one makes a new file."""
+    path, original, calls = tmp_path / "lock", fcntl.flock, []
+
+    def flock(descriptor, operation):
+        if not calls:
+            path.unlink()
+            path.touch()
+        calls.append(descriptor)
+        return original(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with FileLock(path), pytest.raises(Locked), FileLock(path):
+        pass
+    assert len(calls) == 3
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling link", "hard link", "pipe", "folder"])
+def test_what_is_not_a_lock_stays_as_it_is(kind, tmp_path):
+    thesis, path = tmp_path / "thesis", tmp_path / "lock"
+    thesis.write_text("text")
+    make = {
+        "link": lambda: path.symlink_to(thesis),
+        "dangling link": lambda: path.symlink_to("nothing"),
+        "hard link": lambda: path.hardlink_to(thesis),
+        "pipe": lambda: os.mkfifo(path),
+        "folder": path.mkdir,
+    }
+    make[kind]()
+    with pytest.raises(OSError), FileLock(path):
+        pass
+    assert thesis.read_text() == "text" and os.path.lexists(path)
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_file_system_without_locks_locks_nothing(tmp_path, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.ENOTSUP, "Operation not supported")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    (tmp_path / "lock").write_text("a holder elsewhere")
+    with FileLock(tmp_path / "lock"), FileLock(tmp_path / "lock"):
+        assert (tmp_path / "lock").read_text() == "a holder elsewhere"  # as it may be held
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def nobody(monkeypatch, tmp_path):
+    """A user id that the system does not know, without HOME; temporary files lie in tmp_path."""
+
+    def unknown(_):
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    for name in ("HOME", "XDG_CACHE_HOME", "MPISIM_CACHE", "NUMBA_CACHE_DIR"):
+        monkeypatch.setenv(name, "")  # so that what a test sets itself is undone
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(os, "access", lambda place, mode: str(place).startswith(str(tmp_path)))
+    monkeypatch.setattr(terminal, "_reported", set())
+    return tmp_path / f"mpisim-{os.geteuid()}"
+
+
+def test_an_unknown_user(nobody):
+    home.provide()
+    assert os.environ["HOME"] == home.NONE
+    assert os.environ["NUMBA_CACHE_DIR"] == str(nobody / "numba")
+    assert home.cache_folder() == nobody / "mpisim"
+    assert nobody.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("how", ["file", "dangling link", "link", "folder"])
+def test_what_another_user_could_write_is_not_used(how, tmp_path, monkeypatch, capsys):
+    place, later = tmp_path / "place", tmp_path / "later"
+    if how == "file":
+        place.touch()
+    elif how == "folder":
+        place.mkdir(mode=0o700)
+    else:
+        place.symlink_to(later)
+    if how == "link":
+        later.mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        os.chown(place, 4002, 4002, follow_symlinks=False)
+    else:
+        other = os.geteuid() + 1
+        monkeypatch.setattr(os, "geteuid", lambda: other)
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.setenv("MPISIM_CACHE", str(place))
+    assert home.cache_folder() == home.cache_folder() == home.OFF
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"mpisim: nothing is cached in {place}: ")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_private_folder_that_others_can_enter_is_not_used(nobody):
+    nobody.mkdir(mode=0o750)
+    home.provide()
+    assert home.OFF in Path(os.environ["NUMBA_CACHE_DIR"]).parents
+    assert home.cache_folder() == home.OFF and not list(nobody.iterdir())
+
+
+def test_a_folder_is_checked_each_time(tmp_path, monkeypatch):
+    monkeypatch.setenv("MPISIM_CACHE", str(tmp_path / "cache"))
+    assert home.cache_folder() == tmp_path / "cache"
+    assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "cache").chmod(0o777)
+    assert home.cache_folder() == home.OFF
+    (tmp_path / "cache").chmod(0o755)
+    assert home.cache_folder() == tmp_path / "cache"
+
+
+def test_cache_place(monkeypatch, tmp_path):
+    monkeypatch.setenv("MPISIM_CACHE", "/one")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/two")
+    assert str(home.cache_place()) == "/one"
+    monkeypatch.delenv("MPISIM_CACHE")
+    assert str(home.cache_place()) == "/two/mpisim"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/three")
+    assert str(home.cache_place()) == "/three/.cache/mpisim"

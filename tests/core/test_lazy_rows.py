@@ -3,14 +3,9 @@
 import numpy as np
 import pytest
 
-from mpisim.compressors import make
 from mpisim.core import lazy_rows as vectors
-from mpisim.methods.oracle import LazyGradients
 from mpisim.problems import PROBLEMS
-from mpisim.wire.base import Precision
-from tests.compressors.cases import draw
 from tests.helpers import columns, run_tables
-from tests.wire.messages import contents
 
 COMPRESSORS = [
     {"name": "permk"},
@@ -25,47 +20,9 @@ COMPRESSORS = [
 ]
 
 
-def quadratic(n, d, dtype, first=0, count=None):
-    problem = PROBLEMS["quadratic"](dimension=d, noise=0.4, lambda_=0.01)
-    problem.load(n, first, n if count is None else count, 5, np.dtype(dtype))
-    return problem
-
-
-def both(problem, seed=0):
-    """Dense and lazy gradients at one point, and those at another."""
-    random = np.random.default_rng(seed)
-    points = [random.standard_normal(problem.d).astype(problem.dtype) for _ in range(2)]
-    return [problem.gradients(x) for x in points], [LazyGradients(problem, x) for x in points]
-
-
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(vectors, "BLOCK", 70)  # two or three workers at a time
-
-
-@pytest.mark.drawn(12)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("table", [c for c in COMPRESSORS if c["name"] not in ("qsgd", "compose")])
-@pytest.mark.parametrize(("n", "d"), [(6, 30), (30, 18)])
-def test_messages(table, n, d, dtype, small_blocks):
-    problem = quadratic(n, d, dtype)
-    (new, old), (later, before) = both(problem)
-    compressor = make(table).bind(d, n, Precision(np.dtype("float32"), np.dtype(dtype)))
-    assert compressor.lazy
-    shifts = np.random.default_rng(1).standard_normal((n, d)).astype(dtype)
-    pairs = [
-        (new, later),
-        (new - old, later - before),
-        (new - shifts, later - shifts),
-        (0.3 * (shifts - old), 0.3 * (shifts - before)),
-        (new - old - 0.3 * (shifts - old), later - before - 0.3 * (shifts - before)),
-    ]
-    for dense, lazy in pairs:
-        assert lazy.shape == dense.shape and lazy.dtype == dense.dtype
-        assert lazy.dense().tobytes() == dense.tobytes()
-        one, other = compressor.compress(dense, draw(n)), compressor.compress(lazy, draw(n))
-        assert contents(one) == contents(other)
-        assert one.decoded().tobytes() == other.decoded().tobytes()
 
 
 METHODS = [

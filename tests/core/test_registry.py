@@ -1,23 +1,33 @@
-"""Registries load what is asked for; specs are frozen, and what is bound is another object."""
+"""Names and tables to objects; plugins of installed packages; what was probably meant."""
 
 import dataclasses
+import json
 import pickle
 import re
 import subprocess
 import sys
+from typing import Literal
 
+import h5py
 import numpy as np
 import pytest
 from mpi4py import MPI
 
+from mpisim.cli import main
 from mpisim.compressors import COMPRESSORS
-from mpisim.core import imports
-from mpisim.core.registry import Spec
+from mpisim.core import imports, registry
+from mpisim.core.errors import InputError, suggestion
+from mpisim.core.registry import Names, Spec
+from mpisim.core.schema import build, choose
 from mpisim.methods.estimators import ESTIMATORS
+from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 from mpisim.runs.experiment import parse
+from mpisim.runs.identity import packages_of
 from mpisim.runs.setup import Setup
 from tests.helpers import table
+from tests.runs.sweep.support import BASE
+from tests.runs.test_plugins import PLUGIN
 
 MARINA = {"name": "marina", "stepsize": 0.1}
 
@@ -78,13 +88,13 @@ ROOMS = {
 def test_a_registry_says_where_each_class_is(room):
     registered = re.compile(r'^@(?:compressor|problem|estimator|method)\("([^"]+)"', re.MULTILINE)
     folder = imports.PACKAGE.parent.joinpath(*room.split("."))
-    found = {
+    result = {
         name: f"{room}.{'.'.join(path.relative_to(folder).with_suffix('').parts)}"
         for path in folder.rglob("*.py")
         for name in registered.findall(path.read_text())
     }
     known = {name: kind.__module__ for name, kind in ROOMS[room].items()}
-    assert len(found) > 5 and known.items() >= found.items()
+    assert len(result) > 5 and known.items() >= result.items()
 
 
 REPLACED = """
@@ -101,3 +111,223 @@ assert COMPRESSORS["randk"] is Mine
 
 def test_a_plugin_that_replaces_a_class_comes_last():
     subprocess.run([sys.executable, "-c", REPLACED], check=True, cwd=imports.PACKAGE.parent)
+
+
+EXPERIMENT = BASE.replace("randk", "firstk").replace("marina", "ef21").replace('"theory"', "0.1")
+
+
+METHOD = """
+import mpisim
+from . import half
+
+@mpisim.method({name!r}, label="Packaged", letters={{"share": "s"}})
+class Packaged(mpisim.Estimator):
+    share: float = half.HALF
+
+    def start(self, x):
+        return self.estimate(x)
+
+    def estimate(self, x):
+        return self.share * self.star.average(self.compress(self.oracle.gradients(x)))
+"""
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """install(package, {module: text}, entry points): as pip would; undone afterwards."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    before = set(sys.modules)
+    registry.forget_packages()
+
+    def make(name: str, files: dict[str, str], entries: str, version: str = "1.2") -> None:
+        for file, text in files.items():
+            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / file).write_text(text)
+        info = tmp_path / f"{name.replace('-', '_')}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        (info / "entry_points.txt").write_text(f"[mpisim.plugins]\n{entries}\n")
+
+    yield make
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+    for names in (COMPRESSORS, METHODS, ESTIMATORS):
+        for name in {"firstk", "packaged"} & names.loaded().keys():
+            del names[name]
+    registry.forget_packages()
+
+
+def test_a_name_of_a_package_is_resolved_and_its_version_is_in_the_log(install, tmp_path):
+    files = {"mpisim_demo/__init__.py": "", "mpisim_demo/half.py": "HALF = 0.5\n"}
+    files |= {"mpisim_demo/method.py": METHOD.format(name="packaged"), "first_k.py": PLUGIN}
+    install("mpisim-demo", files, "a = first_k\nb = mpisim_demo.method")
+    tables = EXPERIMENT.replace('name = "ef21"', 'name = "packaged"')
+    (tmp_path / "x.toml").write_text(tables)
+    assert main(["run", "x.toml", "--out", "log.h5"]) == 0
+    with h5py.File("log.h5") as log:
+        assert log.attrs["plugin_packages"] == "mpisim-demo 1.2"
+        executed = json.loads(log.attrs["code"])
+        assert {"module first_k", "module mpisim_demo.method", "module mpisim_demo.half"} <= set(
+            executed
+        )
+        assert json.loads(log.attrs["labels"])["letters"] == {"share": "s"}
+        assert packages_of(executed) == ["mpisim-demo 1.2"]
+    assert main(["verify", "log.h5", "--rerun"]) == 0
+
+
+def test_what_is_known_imports_no_package(install):
+    install("mpisim-demo", {"broken.py": "1 / 0\n"}, "x = broken")
+    assert COMPRESSORS["randk"].title == "RandK" and METHODS.here("marina")
+    assert "broken" not in sys.modules
+    for look in (lambda: "nosuch" in COMPRESSORS, lambda: sorted(METHODS), lambda: len(METHODS)):
+        message = (
+            r"^plugin package mpisim-demo 1\.2: cannot be loaded: .*broken\.py:1: ZeroDivision"
+        )
+        with pytest.raises(InputError, match=message):
+            look()
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("randk",), "compressor 'randk' is taken by mpisim; rename it"),
+        (("rand-k",), "compressor 'rand-k' is taken by mpisim; rename it"),
+        (("firstk", "firstk"), "compressor 'firstk' is taken by demo-0 1.2; rename it"),
+    ],
+)
+def test_a_name_that_is_taken_is_one_line(install, names, message):
+    for i, name in enumerate(names):
+        files = {f"plugin_{i}.py": PLUGIN.replace("firstk", name)}
+        install(f"demo-{i}", files, f"x = plugin_{i}")
+    with pytest.raises(InputError) as error:
+        list(COMPRESSORS)
+    assert str(error.value).startswith("plugin package demo-")
+    assert str(error.value).endswith(message) and "\n" not in str(error.value)
+    assert COMPRESSORS["randk"].__module__ == "mpisim.compressors.sparse"
+
+
+@pytest.mark.parametrize(
+    ("registry", "alias", "name"),
+    [
+        (COMPRESSORS, "rand-k", "randk"),
+        (COMPRESSORS, "top-k", "topk"),
+        (COMPRESSORS, "perm-k", "permk"),
+        (COMPRESSORS, "rankk", "rank-k"),
+        (METHODS, "ef21-bc", "ef21-2way"),
+    ],
+)
+def test_other_spellings(registry, alias, name):
+    assert registry[alias] is registry[name] and alias in registry
+    assert alias not in list(registry) and registry.canonical(alias) == name
+
+
+def test_a_plugin_may_take_another_spelling():
+    names = Names("thing", {"a": 1}, {"b": "a"})
+    assert names["b"] == 1
+    names["b"] = 2
+    assert (names["a"], names["b"], names.canonical("b")) == (1, 2, "b")
+    del names["b"]
+    assert not names.here("b")
+
+
+@dataclasses.dataclass
+class Part(Spec):
+    k: int
+    p: float | Literal["theory"] = "theory"
+    lambda_: float = 0.1
+    flag: bool = False
+    path: str | None = None
+
+
+def test_defaults_and_conversion():
+    part = build(Part, {"k": 3, "lambda": 2, "p": 1}, "part")
+    assert (part.k, part.lambda_, part.p, part.path) == (3, 2, 1, None)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({}, "part.k: missing; it must be an integer"),
+        ({"k": 1.5}, "part.k: 1.5 is not allowed; it must be an integer"),
+        ({"k": True}, "part.k: True"),
+        ({"k": 1, "p": "half"}, "part.p: 'half' is not allowed; it must be a number or 'theory'"),
+        ({"k": 1, "q": 2}, "part.q: unknown key; allowed here: flag, k, lambda, p, path"),
+        ({"k": 1, "flag": 1}, "part.flag: 1 is not allowed; it must be true or false"),
+        ({"k": 1, "path": 3}, "a string or absent"),
+    ],
+)
+def test_mistakes(table, message):
+    with pytest.raises(InputError) as error:
+        build(Part, table, "part")
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+@dataclasses.dataclass
+class Table:
+    part: Part = dataclasses.field(default_factory=lambda: Part(1))
+
+
+def test_a_table_in_the_table():
+    assert build(Table, {}, "table").part.k == 1
+    part = build(Table, {"part": {"k": 4}}, "table").part
+    assert isinstance(part, Part) and part.k == 4
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        part.k = 5
+    with pytest.raises(InputError, match=r"table\.part\.k: 'a' is not allowed"):
+        build(Table, {"part": {"k": "a"}}, "table")
+    with pytest.raises(InputError, match=r"table\.part: 3 is not allowed; it must be a table"):
+        build(Table, {"part": 3}, "table")
+
+
+def test_choose_lists_what_there_is():
+    with pytest.raises(InputError, match="part: unknown name 'c'; known: a, b"):
+        choose({"b": 1, "a": 2}, "c", "part")
+
+
+NAMES = ("randk", "topk", "rank-k", "qsgd")
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("TopK", "topk"),
+        ("top_k", "topk"),
+        ("rand-d-k", "randk"),
+        ("rnadk", "randk"),
+        ("qgsd", "qsgd"),
+        ("nothing", ""),
+        (3, ""),
+        ("x" * 100_000, ""),
+    ],
+)
+def test_meant(name, near):
+    assert suggestion(name, NAMES) == (f"did you mean {near!r}? " if near else "")
+
+
+EXPERIMENT_NEAR = """
+[problem]
+name = "logistic"
+data = "sample"
+workers = 2
+[method]
+name = "gd"
+stepsize = 0.1
+[run]
+rounds = 1
+"""
+
+
+def test_files_of_the_other_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.toml").write_text(EXPERIMENT_NEAR)
+    (tmp_path / "grid.toml").write_text(EXPERIMENT_NEAR + "[sweep]\nseeds = [1]\n")
+    assert main(["run", "grid.toml"]) == 2
+    message = "mpisim: grid.toml: has a grid, [sweep]; did you mean `mpisim sweep grid.toml`?\n"
+    assert capsys.readouterr().err == message
+    assert main(["sweep", "one.toml"]) == 0  # it is a grid of one point
+    message = "mpisim: one.toml: has no [sweep], so it is a grid of one point\n"
+    assert capsys.readouterr().err.startswith(message)
+    assert main(["sweep", "grid.toml"]) == 0
+    assert "has no [sweep]" not in capsys.readouterr().err

@@ -222,8 +222,8 @@ def test_who_does_what_in_shadowheart_is_as_in_the_published_code(h, tau, omega,
     assert active.tolist() == np.flatnonzero(np.multiply(b, m)).tolist()
     assert b_i.tolist() == np.array(b)[active].tolist()
     assert m_i.tolist() == np.array(m)[active].tolist()
-    found = w_i * b_i / (w_i * b_i * m_i).sum()
-    assert found == pytest.approx(np.array(share)[active], abs=1e-6)
+    result = w_i * b_i / (w_i * b_i * m_i).sum()
+    assert result == pytest.approx(np.array(share)[active], abs=1e-6)
 
 
 def test_shadowheart_by_hand(tmp_path):

@@ -103,11 +103,11 @@ def test_published_parameters(name, mega, B, tmp_path):
 def test_a_round_on_the_quadratic_computes_what_is_sent(monkeypatch):
     """No gradient is worked out as a whole, and of g_i no more than what was sent is set."""
 
-    def whole(*_):
+    def full(*_):
         raise AssertionError("a whole gradient")
 
-    monkeypatch.setattr(LazyGradients, "fill", whole)
-    monkeypatch.setattr(LazyGradients, "fill_less", whole)
+    monkeypatch.setattr(LazyGradients, "fill", full)
+    monkeypatch.setattr(LazyGradients, "fill_less", full)
     method = {"name": "dasha", "start": "zero", "stepsize": 0.3}
     tables = table(method, {"name": "randk", "k": 2}, rounds=25)
     quadratic = {"name": "quadratic", "workers": 40, "dimension": 300, "noise": 0.3}

@@ -135,9 +135,9 @@ def test_trajectory(name):
         ({"name": "identity"}, 64 * 20 * N),
         ({"name": "qsgd", "s": 3}, None),  # lengths cross
     ],
-    ids=lambda own: own["name"] if isinstance(own, dict) else "",
+    ids=lambda spec: spec["name"] if isinstance(spec, dict) else "",
 )
-def test_each_worker_is_sent_its_own_message(compressor, bits):
+def test_each_worker_is_sent_another_message(compressor, bits):
     """Rows of C_i(v): their mean over many rounds is v, and each is charged."""
     keys = {"name": "marina-p", "down": compressor, "stepsize": 0.1}
     quadratic = {"name": "quadratic", "workers": N, "dimension": 20}

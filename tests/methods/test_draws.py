@@ -33,7 +33,7 @@ PAIRS = {
         ({"name": "ef", "direction": "both"}, case.table) for case in CASES
     ],
     "each method": [
-        ({"name": name} | ({"p": 0.3} if "marina" in name else {}) | KEYS.get(name, {}), compressor)
+        ({"name": name} | KEYS.get(name, {}), compressor)
         for name in METHODS
         if name != "gd"
         for compressor in (DEALING.get(name) or [RANDK, COMPOSED])
@@ -44,12 +44,12 @@ PAIRS = {
 @pytest.fixture
 def drawn(monkeypatch):
     """(key and upper words of the counter, first step, the step after the last) of each draw."""
-    found = []
+    result = []
 
     def words(seed, purpose, round, message, repetition, first, workers, count):
         steps = philox.steps_for(count)
         address = seed, purpose, round, message, repetition
-        found.append((address, first * steps, (first + workers) * steps))
+        result.append((address, first * steps, (first + workers) * steps))
         return philox.words(*address, first, workers, count)
 
     def words_of(seed, purpose, round, message, workers, count):
@@ -64,17 +64,17 @@ def drawn(monkeypatch):
 
     def generator(self, purpose, round=0):
         every = (self.seed, rng.purpose_key(purpose), round, 0, 0), 0, 1 << 62
-        if every not in found:  # a data set may be shuffled again, when it is read again
-            found.append(every)
-        return whole(self, purpose, round)
+        if every not in result:  # a data set may be shuffled again, when it is read again
+            result.append(every)
+        return full(self, purpose, round)
 
     kernels = SimpleNamespace(words=words, words_of=words_of, uniform=uniform)
     monkeypatch.setattr(rng, "philox", kernels)
     monkeypatch.setattr(network, "philox", kernels)
-    whole = rng.Streams.generator
+    full = rng.Streams.generator
     monkeypatch.setattr(rng.Streams, "generator", generator)
     without_rehearsal(monkeypatch)
-    return found
+    return result
 
 
 def overlaps(drawn) -> list:

@@ -45,9 +45,9 @@ def test_hessians_are_those_of_the_matrices(form, name):
     problem = attach(name, a, y, RANGES, dense=form == "dense", l2=0.3)
     x = 0.1 * np.random.default_rng(1).standard_normal(problem.d)
     matrices = problem.hessian(x)
-    for i, found in enumerate(problem.hessian_triangles(x)):
+    for i, result in enumerate(problem.hessian_triangles(x)):
         expected = triangles.packed(matrices.rows(i, 0, problem.d))
-        assert np.allclose(found, expected, rtol=1e-12, atol=1e-15)
+        assert np.allclose(result, expected, rtol=1e-12, atol=1e-15)
     quadratic = PROBLEMS["quadratic"](dimension=6, noise=0.2).loaded(3, 0, 3, 1, np.dtype(float))
     first = triangles.unpacked(quadratic.hessian_triangles(np.zeros(6))[0], 6)
     assert np.allclose(first, quadratic.hessian(np.zeros(6)).rows(0, 0, 6), rtol=1e-14)

@@ -1,4 +1,4 @@
-"""Methods whose clients drop out or come too late, against plain loops and against no fleet."""
+"""Clients that drop out, come too late or are not drawn, against plain loops and all clients."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from mpisim.analysis.fleet.seconds import rounds_of
+from mpisim.comm.clock import Clock
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Draw, Streams
+from mpisim.methods.oracle import Oracle
+from mpisim.problems import PROBLEMS, autoencoder_codes, design, quadratic
 from mpisim.runs.log.reader import read
 from tests.helpers import columns, dense, run_tables, table
 
@@ -167,34 +170,63 @@ def test_where_all_arrive_the_run_is_that_without_a_fleet(name, tmp_path):
     assert timed["loss"] == pytest.approx(plain["loss"], rel=1e-12)
 
 
-def test_a_log_with_a_clock_of_its_own_has_no_other(tmp_path):
+def test_a_log_with_a_simulated_clock_has_no_other(tmp_path):
     run_tables(tables("diana", METHODS["diana"], FLEET, rounds=2), tmp_path / "log.h5")
     with pytest.raises(InputError, match="see its column simulated_seconds"):
         rounds_of(read(tmp_path / "log.h5"), Fleet("1mbit"))
 
 
-def test_shifts_of_those_who_are_away_let_it_converge_and_means_of_who_came_do_not(tmp_path):
-    fleet = FLEET | {"devices": "equal", "dropout": 0.3}
-    end = {}
-    for name, keys in METHODS.items():
-        keys = {"p": 0.3, "participants": N} if name == "pp-marina" else keys | {"stepsize": 0.2}
-        run_tables(tables(name, keys, fleet, l2=0.3, rounds=200), tmp_path / f"{name}.h5")
-        rows = columns(tmp_path / f"{name}.h5")["grad_norm_sq"]
-        end[name] = rows[-50:].max() / rows[0]
-    assert end["dasha"] < 1e-10 and end["diana"] < 1e-10
-    assert min(end["pp-marina"], end["fedavg"]) > 1e-8
+SAMPLE = {"data": "sample"}
 
 
-@pytest.mark.parametrize(
-    ("name", "keys", "fleet", "line"),
-    [
-        ("marina", {"p": 0.1}, FLEET, "fleet.simulate: is not allowed with estimator 'marina'"),
-        ("dasha-page", {"batch": 2}, FLEET, "fleet.simulate"),
-        ("diana", {}, FLEET | {"seconds": "sample"}, "fleet.seconds"),
-        ("diana", {}, FLEET | {"invited": 3}, "fleet.invited"),
-        ("diana", {"stepsize": "theory"}, FLEET, 'method.stepsize: "theory"'),
-    ],
-)
-def test_what_cannot_run(name, keys, fleet, line):
-    with pytest.raises(InputError, match=line):
-        run_tables(tables(name, keys, fleet))
+IMAGES = SAMPLE | {"images": 100, "code_size": 2}
+
+
+CASES = [
+    ("logistic", SAMPLE | {"l2": 0.1}, 1),
+    ("nonconvex-loss", SAMPLE | {"split": "homogeneous"}, 1 / 2),  # once for both clients
+    ("least-squares", SAMPLE | {"any_content": True, "reduction": "sum"}, 1),
+    ("quadratic", {"dimension": 20, "noise": 0.3}, 1),
+    ("autoencoder", IMAGES, 1),
+    ("autoencoder", IMAGES | {"homogeneity": 1.0}, 1 / 2),
+]
+
+
+@pytest.fixture
+def computed(monkeypatch):
+    """Appends the sample gradients of each call of a kernel."""
+    counts = []
+
+    def watch(module, name, samples):
+        kernel = getattr(module, name)
+
+        def counting(*arguments):
+            counts.append(samples(*arguments))
+            return kernel(*arguments)
+
+        monkeypatch.setattr(module, name, counting)
+
+    watch(design.row_kernels, "sweep", lambda form, kind, want, ids, *_: len(ids))
+    watch(quadratic.kernels, "write_gradients", lambda out, *_: len(out))
+    watch(autoencoder_codes.kernels, "encode_shards", images_of)
+    return counts
+
+
+def images_of(shards, levels, weights, b, start_q, which, *_):
+    return np.diff(shards[3])[which].sum()
+
+
+@pytest.mark.drawn(6)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("name", "keys", "share"), CASES)
+def test_only_gradients_of_participants_are_computed(name, keys, share, dtype, computed):
+    problem, full = (PROBLEMS[name](**keys).loaded(9, 0, 7, 1, np.dtype(dtype)) for _ in range(2))
+    x = np.random.default_rng(0).standard_normal(problem.d).astype(dtype)
+    every = full.gradients(x)
+    oracle = Oracle(problem, Clock(), 1)
+    for clients in (np.array([1, 4]), np.array([], np.int64)):
+        computed.clear()
+        before = oracle.calls
+        some = oracle.gradients(x, clients)
+        assert some.tobytes() == every[clients].tobytes() and some.shape == (len(clients), x.size)
+        assert sum(computed) == share * (oracle.calls - before)

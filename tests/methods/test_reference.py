@@ -1,8 +1,15 @@
-"""Trajectories against plain, independent NumPy loops, on real data where it is."""
+"""Trajectories against plain, independent NumPy loops; and how long a round is to read."""
+
+import sys
 
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 
+from mpisim.comm.communicators import OneProcess
+from mpisim.core.rng import Draw, Streams
+from mpisim.runs.experiment import parse
+from mpisim.runs.setup import Setup
 from tests.helpers import dense_nonconvex, run_tables, table
 
 ROUNDS = 100
@@ -81,3 +88,67 @@ def final(method, compressor, **run):
 def test_float32_wire_changes_little_but_something():
     wide, narrow = (final({"name": "gd"}, None, wire=w) for w in ("float64", "float32"))
     assert 0 < np.linalg.norm(wide - narrow) < 1e-6 * np.linalg.norm(wide)
+
+
+GD = {"name": "gd", "stepsize": 0.5}
+
+
+def loaded():
+    return parse(table(GD)).problem.loaded(6, 0, 6, 1, np.dtype(float))
+
+
+def test_schedule_and_weight_decay_are_a_plain_loop():
+    schedule = {"at": [0.25, 10], "factor": 0.1}  # of 20 rounds: at 5 and at 10
+    method = GD | {"schedule": schedule, "weight_decay": 0.01}
+    problem, x = loaded(), np.zeros(123)
+    for k in range(20):
+        gamma = 0.5 * (0.01 if k >= 10 else 0.1 if k >= 5 else 1)
+        x = x - gamma * (problem.gradients(x).mean(axis=0) + 0.01 * x)
+    result = run_tables(table(method, wire="float64"))
+    assert np.linalg.norm(result.x - x) <= 1e-12 * np.linalg.norm(x)
+
+
+def test_stochastic_gradients_are_addressed_by_the_round():
+    problem, x, streams = loaded(), np.zeros(123), Streams(1)
+    for k in range(20):
+        batch = Draw(streams, "batch", k, 0, 6).batches(problem.rows, 7)
+        x = x - 0.5 * problem.batch_gradients(x, batch).mean(axis=0)
+    result = run_tables(table(GD | {"batch": 7}, wire="float64"))
+    assert np.linalg.norm(result.x - x) <= 1e-12 * np.linalg.norm(x)
+
+
+MOST = 40  # functions of the package; a compiled one is one call, whatever it calls
+
+
+RANDK = {"name": "randk", "k": 5}
+
+
+@pytest.mark.parametrize("problem", ["nonconvex-loss", "quadratic"])
+def test_a_compressed_round_of_marina_enters_few_functions(problem):
+    """70 once. Fewer are less to read, to step through and to wait for."""
+    tables = table({"name": "marina", "p": 1e-9, "stepsize": 0.1}, RANDK, rounds=9)
+    if problem == "quadratic":
+        tables["problem"] = {"name": problem, "workers": 6, "dimension": 30, "noise": 0.3}
+    setup = Setup(parse(tables), OneProcess())
+    for _ in range(3):
+        setup.state.step(0.1)
+    compiled = {
+        (module.__file__, name)
+        for title, module in list(sys.modules.items())
+        if title.startswith("mpisim.") and "__file__" in vars(module)
+        for name, value in vars(module).items()
+        if isinstance(value, Dispatcher) and value.__module__ == title
+    }
+    entered = set()
+
+    def note(frame, event, argument):
+        if event == "call" and "/mpisim/" in frame.f_code.co_filename:
+            entered.add((frame.f_code.co_filename, frame.f_code.co_qualname))
+
+    sys.setprofile(note)
+    try:
+        setup.state.step(0.1)
+    finally:
+        sys.setprofile(None)
+    names = sorted(f"{file.split('/mpisim/')[-1]}: {name}" for file, name in entered - compiled)
+    assert len(names) <= MOST, "\n".join(names)

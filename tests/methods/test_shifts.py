@@ -1,12 +1,17 @@
-"""EF21-SGDM, EF-BV and Rand-DIANA against plain NumPy loops, and as what they generalise."""
+"""Methods with shifts and with skipped messages against plain NumPy loops, and special cases."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from mpisim.compressors import make
+from mpisim.core.errors import InputError, WireError
+from mpisim.core.rng import Draw, Streams
+from mpisim.wire.flags import Flags, FlagsForm
+from tests.compressors.cases import DOUBLE
 from tests.helpers import run_tables
-from tests.methods.test_downlink import GAMMA, RANDK, ROUNDS, TOPK, Loop, N, tables
+from tests.methods.test_downlink import GAMMA, L2, RANDK, ROUNDS, SEED, TOPK, Loop, N, tables
 from tests.methods.test_reference import top
 
 
@@ -96,7 +101,7 @@ def test_trajectory(name):
         ({"name": "ef-bv", "nu": 1.0}, {"name": "diana"}, RANDK),
         ({"name": "ef-bv", "lambda": 1e-300, "nu": 1.0}, {"name": "dcgd"}, RANDK),
     ],
-    ids=lambda own: own["name"],
+    ids=lambda spec: spec["name"],
 )
 def test_special_cases(general, special, compressor):
     one, other = (run_tables(tables(method, compressor)) for method in (general, special))
@@ -126,13 +131,13 @@ def test_canita_keeps_its_bound(compressor):
     p, alpha = 1 / (1 + b), 1 / (1 + omega)
     L = max(np.linalg.eigvalsh(a.T @ a / len(a)).max() / 4 for a in blocks()) + L2
     eta = 1 / (L * max(2, omega / N * (8 + 64 * p / alpha + 128 * (p / alpha) ** 2)))
-    found = []
+    result = []
     for seed in range(3):
         settings["run"]["seed"] = seed
         end = run_tables(settings, keep=True)
         assert end.attributes["stepsize"] == pytest.approx(eta, rel=1e-9)
-        found.append(end.columns["suboptimality"])
-    (first, last), distance = np.mean(found, axis=0), end.columns["distance_sq"][0]
+        result.append(end.columns["suboptimality"])
+    (first, last), distance = np.mean(result, axis=0), end.columns["distance_sq"][0]
     H = np.mean(np.sum((Loop().gradients(np.zeros((N, Loop().d)))) ** 2, axis=1))
     a = max(4 / p, 8 / alpha)
     theta_0, theta_T = 2 / (p * a), 2 / (p * (T - 1 + a))
@@ -148,12 +153,173 @@ def blocks():
     return [loop.a[i * loop.m : (i + 1) * loop.m] for i in range(N)]
 
 
-def test_canita_is_accelerated_without_mu():
-    """With exact messages it is far below DIANA after as many rounds at the same step."""
-    losses = {}
-    for name in ("canita", "diana"):
-        settings = tables({"name": name, "stepsize": 2.0}, {"name": "identity"}, rounds=400)
-        settings["problem"] |= {"l2": 1e-4}
-        settings["run"] |= {"reference": True, "log_every": 400}
-        losses[name] = run_tables(settings).row["suboptimality"]
-    assert losses["canita"] < losses["diana"] / 5
+P, MU, CHI, RHO = 0.3, 0.05, 0.4, 0.6
+
+
+def locodl(loop):
+    x = np.zeros((N, loop.d))
+    y, u, v = np.zeros(loop.d), np.zeros((N, loop.d)), np.zeros(loop.d)
+    omega = loop.d / 20 - 1
+    for loop.k in range(ROUNDS):
+        number, done = 0, False
+        while not done:
+            x = x - GAMMA * (loop.gradients(x) - MU * x - u)
+            y = y - GAMMA * (MU * y - v)
+            done = loop.coin(P, number)
+            number += 1
+        d_i = loop.randk(x - y, "up")
+        d = d_i.mean(axis=0) / 2
+        x = (1 - RHO) * x + RHO * (y + d)
+        y = y + RHO * d
+        factor = P * CHI / (GAMMA * (1 + 2 * omega))
+        u, v = u + factor * (d - d_i), v + factor * d
+    return y
+
+
+def test_trajectory_of_locodl():
+    keys = {"name": "locodl", "p": P, "mu": MU, "chi": CHI, "rho": RHO}
+    end, loop = run_tables(tables(keys, RANDK)), Loop()
+    y = locodl(loop)
+    assert np.linalg.norm(end.x - y) <= 1e-12 * np.linalg.norm(y)
+    assert end.row["bits_up"] == 64 * 20 * N * ROUNDS
+    assert end.row["bits_down"] == 64 * loop.d * N * ROUNDS
+
+
+ETA, P_TAMUNA, C = 0.4, 0.3, 4
+
+
+PATTERN = {"name": "pattern", "s": 2}
+
+
+def who_sends(loop, k, s, c):
+    """The clients of round k, and which coordinates each of them sends, (c, d): of the wire."""
+    clients = Draw(Streams(SEED), "sample", k, 0, 1).subsets(N, c)[0] if c < N else np.arange(N)
+    draw = Draw(Streams(SEED), "up", k, 0, N, clients if c < N else None)
+    ones = np.ones((c, loop.d))
+    pattern = make({"name": "pattern", "s": s}).bind(loop.d, N, DOUBLE)
+    return clients, pattern.compress(ones, draw).decoded() != 0
+
+
+def tamuna(loop, s, c):
+    x, h = np.zeros(loop.d), np.zeros((N, loop.d))
+    for loop.k in range(ROUNDS):
+        x_i, number, done = np.tile(x, (N, 1)), 0, False
+        while not done:
+            x_i = x_i - GAMMA * (loop.gradients(x_i) - h)
+            done = loop.coin(P_TAMUNA, number)
+            number += 1
+        clients, mask = who_sends(loop, loop.k, s, c)
+        assert (mask.sum(axis=0) == s).all() and np.ptp(mask.sum(axis=1)) <= 1
+        x = (mask * x_i[clients]).sum(axis=0) / s
+        h[clients] += P_TAMUNA * ETA / GAMMA * mask * (x - x_i[clients])
+    return x
+
+
+@pytest.mark.parametrize(("s", "c"), [(2, 4), (3, 3), (2, N), (N, N)])
+def test_trajectory_and_bits(s, c):
+    keys = {"name": "tamuna", "p": P_TAMUNA, "eta": ETA} | ({"participants": c} if c < N else {})
+    end, loop = run_tables(tables(keys, PATTERN | {"s": s})), Loop()
+    x = tamuna(loop, s, c)
+    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+    assert end.row["bits_up"] == 64 * ROUNDS * s * loop.d
+    assert end.row["bits_down"] == 64 * ROUNDS * (c + s) * loop.d
+
+
+def test_the_step_needs_convex_functions():
+    settings = tables({"name": "tamuna", "p": P_TAMUNA, "stepsize": "theory"}, PATTERN)
+    settings["problem"]["name"] = "nonconvex-loss"
+    with pytest.raises(InputError, match=r"^method\.stepsize: TAMUNA has a theorem for convex"):
+        run_tables(settings)
+    settings["problem"]["name"] = "logistic"
+    assert run_tables(settings).attributes["stepsize_source"] == "TAMUNA: 1 / L_max"
+
+
+def clag(loop, zeta, C=lambda v: top(v, 5)):
+    """The last point, and how many messages were sent in all rounds but the first."""
+    x, sent = np.zeros(loop.d), 0
+    g = old = every(loop, x)
+    for _ in range(ROUNDS - 1):
+        x = x - GAMMA * g.mean(axis=0)
+        now = every(loop, x)
+        speak = ((now - g) ** 2).sum(axis=1) > zeta * ((now - old) ** 2).sum(axis=1)
+        g = np.where(speak[:, None], g + C(now - g), g)
+        sent, old = sent + speak.sum(), now
+    return x - GAMMA * g.mean(axis=0), sent
+
+
+def test_clag():
+    end, loop = run_tables(tables({"name": "clag", "zeta": 30.0}, TOPK)), Loop()
+    x, sent = clag(loop, 30.0)
+    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+    assert 0.1 < sent / (N * (ROUNDS - 1)) < 0.9
+    silent = run_tables(tables({"name": "clag", "zeta": 1e9}, TOPK))
+    assert silent.row["bits_up"] == N * (64 * loop.d + ROUNDS - 1)
+
+
+def test_lag():
+    end, loop = run_tables(tables({"name": "lag", "zeta": 5.0})), Loop()
+    x, sent = clag(loop, 5.0, lambda v: v)
+    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+    assert 0.1 < sent / (N * (ROUNDS - 1)) < 0.9
+    assert end.row["bits_up"] == 64 * loop.d * (N + sent) + N * (ROUNDS - 1)
+
+
+def test_a_larger_trigger_has_a_smaller_step():
+    steps = [
+        run_tables(tables({"name": "clag", "zeta": zeta, "stepsize": "theory"}, TOPK, rounds=1))
+        for zeta in (0.0, 1e4, 1e8)
+    ]
+    gammas = [end.attributes["stepsize"] for end in steps]
+    assert gammas[0] > gammas[1] > gammas[2] > 0
+    for bad in (-1.0, float("inf")):
+        with pytest.raises(InputError, match=r"^method\.zeta: "):
+            run_tables(tables({"name": "clag", "zeta": bad}, TOPK))
+
+
+def test_bits_are_bytes_with_ones_behind():
+    form, flags = FlagsForm(1, 3, DOUBLE), np.array([True, False, True])
+    packed = Flags(form, flags).encode()
+    assert packed.data.tolist() == [255, 127, 255] and packed.payload_bits.tolist() == [1, 1, 1]
+    assert form.decode(packed.data, packed.sizes).decoded()[:, 0].tolist() == [1, 0, 1]
+    for wrong in (0, 126, 254):
+        with pytest.raises(WireError, match=r"message 1 of the block .*padding"):
+            form.decode(np.array([255, wrong, 127], np.uint8), packed.sizes)
+
+
+def byz_dasha_page(loop, rule, p=0.3, a=0.2, B=7):
+    x = np.zeros(loop.d)
+    h = g = every(loop, x)
+    y = loop.a[: N * loop.m].reshape(N, loop.m, -1)
+    labels = loop.y[: N * loop.m].reshape(N, loop.m)
+
+    def gradient(i, x, rows):
+        a, b = y[i, rows], labels[i, rows]
+        return -a.T @ (b / (1 + np.exp(b * (a @ x)))) / len(rows) + L2 * x
+
+    for loop.k in range(1, ROUNDS + 1):
+        old, x = x, x - GAMMA * rule(g)
+        if loop.coin(p):
+            new = every(loop, x)
+        else:
+            batch = Draw(Streams(SEED), "batch", loop.k, 0, N).samples(np.full(N, loop.m), B)
+            change = [gradient(i, x, r) - gradient(i, old, r) for i, r in enumerate(batch)]
+            new = h + np.array(change)
+        g = g + loop.randk(new - h - a * (g - h), "up")
+        h = new
+    return x
+
+
+@pytest.mark.parametrize("aggregate", ["mean", "median"])
+def test_byz_dasha_page(aggregate):
+    keys = {"name": "byz-dasha-page", "batch": 7, "p": 0.3, "a": 0.2}
+    settings = tables(keys, RANDK) | {"server": {"aggregate": aggregate}}
+    end = run_tables(settings)
+    x = byz_dasha_page(Loop(), lambda g: getattr(np, aggregate)(g, axis=0))
+    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+    if aggregate == "mean":
+        same = run_tables(tables(keys | {"name": "dasha-page"}, RANDK))
+        assert np.linalg.norm(end.x - same.x) <= 1e-12 * np.linalg.norm(same.x)
+    theory = tables(keys | {"stepsize": "theory", "a": "theory"}, RANDK)
+    assert run_tables(theory).attributes["stepsize"] > 0
+    with pytest.raises(InputError, match=r"^method\.stepsize: Byz-DASHA-PAGE"):
+        run_tables(theory | {"server": {"aggregate": "median"}})

@@ -114,8 +114,8 @@ def dasha(f, a, first, following):
     h, g = first(x), np.zeros((f.n, f.d))
     for k in range(1, ROUNDS + 1):
         old, x = x, x - GAMMA * g.mean(axis=0)
-        before, (h, whole) = h, following(k, x, old, h)
-        g = h if whole else g + h - before - a * (g - before)
+        before, (h, full) = h, following(k, x, old, h)
+        g = h if full else g + h - before - a * (g - before)
     return x
 
 
@@ -182,7 +182,7 @@ def test_pp_marina_compresses_each_draw_of_a_client_anew():
     assert np.linalg.norm(run_tables(tables).x - x) <= 1e-9 * np.linalg.norm(x)
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize("n", [1, 6])
 @pytest.mark.parametrize("data", ["sample", "mushrooms"])
 @pytest.mark.parametrize(("method", "loop"), CASES, ids=[m["name"] for m, _ in CASES])
@@ -220,13 +220,3 @@ def test_pp_marina_charges_only_drawn_clients(tmp_path):
         assert calls[k - 1] == (n * m if synchronised else 2 * times.size * m)  # and computes once
     assert again > 10
     assert 3 <= (bits == n * 32 * 123).sum() <= 24
-
-
-def test_sample_gradients_are_counted(tmp_path):
-    n, m, b = 6, 1600 // 6, 11
-    vr = logged({"name": "vr-marina", "p": 0.2, "batch": b, "stepsize": 0.1}, tmp_path)
-    assert set(np.diff(vr["oracle_calls"][1:])) == {n * m, 2 * n * b}
-    (tmp_path / "log.h5").unlink()
-    vr = logged({"name": "vr-diana", "p": 0.2, "batch": b, "stepsize": 0.1}, tmp_path)
-    assert set(np.diff(vr["oracle_calls"][1:])) == {2 * n * b, 2 * n * b + n * m}
-    assert vr["oracle_calls"][1] == n * m

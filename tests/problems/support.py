@@ -78,9 +78,9 @@ class ThreadStar(LocalStar):
     def all_workers(self, rows: np.ndarray) -> np.ndarray:
         self.table[self.rank] = rows
         self.barrier.wait(HANG_SECONDS)
-        whole = np.concatenate(self.table)
+        full = np.concatenate(self.table)
         self.barrier.wait(HANG_SECONDS)
-        return whole
+        return full
 
     def sum_over_workers(self, rows: np.ndarray) -> np.ndarray:
         return super().sum_over_workers(self.all_workers(rows))

@@ -80,7 +80,7 @@ def test_losses_and_gradients_against_the_definition(keys):
 @pytest.mark.drawn(4)
 @each
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_parts_and_coordinates_have_the_bits_of_the_whole_gradients(keys, dtype):
+def test_parts_and_coordinates_have_the_bits_of_full_gradients(keys, dtype):
     problem, rng = autoencoder(dtype=dtype, **keys), np.random.default_rng(4)
     for seed in (0, 1, 0, 2):  # codes of two points are kept
         x = point(problem, seed)
@@ -101,7 +101,7 @@ def test_parts_and_coordinates_have_the_bits_of_the_whole_gradients(keys, dtype)
 @each
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("code_size", [16, 21])
-def test_differences_have_the_bits_of_the_whole_gradients(keys, dtype, code_size):
+def test_differences_have_the_bits_of_full_gradients(keys, dtype, code_size):
     """Code sizes below and above what a loop keeps in vector registers, and equal to it."""
     problem = autoencoder(dtype=dtype, **(keys | {"code_size": code_size}))
     x, y = (point(problem, seed) for seed in (0, 1))

@@ -65,13 +65,13 @@ def test_batches_and_points(form):
     problem, a, y = made(form)
     rng = np.random.default_rng(1)
     xs, batch = rng.normal(size=(len(RANGES), C * D)), np.array([[5, 5], [0, 0], [388, 1], [9, 3]])
-    found = problem.batch_gradients(xs, batch)
+    result = problem.batch_gradients(xs, batch)
     changes = problem.batch_changes(xs, xs[::-1].copy(), batch)
     for i, (start, _) in enumerate(RANGES):
         rows = start + batch[i]
         gradient = reference(a[rows], y[rows], xs[i])[1]
         other = reference(a[rows], y[rows], xs[-1 - i])[1]
-        np.testing.assert_allclose(found[i], gradient, atol=1e-12)
+        np.testing.assert_allclose(result[i], gradient, atol=1e-12)
         np.testing.assert_allclose(changes[i], gradient - other, atol=1e-12)
         alone = made(form, [RANGES[i]], i)[0]
         assert np.array_equal(alone.gradients(xs[i])[0], problem.gradients(xs)[i])
@@ -91,12 +91,12 @@ def test_hessians(form):
         H = np.einsum("tcd,tj,tk->cjdk", weights, rows, rows).reshape(C * D, -1) / len(rows)
         H += L2 * np.eye(C * D)
         M = np.kron(np.eye(C), rows.T @ rows / (2 * len(rows))) + L2 * np.eye(C * D)
-        for own, one in ((H, matrices), (M, bound)):
-            np.testing.assert_allclose(one.rows(i, 0, C * D), own, atol=1e-13)
-            np.testing.assert_allclose(one.rows(i, 5, 16), own[5:16], atol=1e-13)
-            np.testing.assert_allclose(one.times(v)[i], own @ v[i], atol=1e-12)
-            np.testing.assert_allclose(one.times(v[0])[i], own @ v[0], atol=1e-12)
-            np.testing.assert_allclose(one.diagonals()[i], own.diagonal(), atol=1e-13)
+        for expected, one in ((H, matrices), (M, bound)):
+            np.testing.assert_allclose(one.rows(i, 0, C * D), expected, atol=1e-13)
+            np.testing.assert_allclose(one.rows(i, 5, 16), expected[5:16], atol=1e-13)
+            np.testing.assert_allclose(one.times(v)[i], expected @ v[i], atol=1e-12)
+            np.testing.assert_allclose(one.times(v[0])[i], expected @ v[0], atol=1e-12)
+            np.testing.assert_allclose(one.diagonals()[i], expected.diagonal(), atol=1e-13)
         assert np.linalg.eigvalsh(M - H).min() > -1e-12
         assert bound.norms()[i] == pytest.approx(np.linalg.eigvalsh(M).max(), rel=1e-12)
         triangle = problem.hessian_triangles(x)[i]

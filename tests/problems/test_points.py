@@ -1,4 +1,4 @@
-"""A point of their own for all workers: the bits of one point after the other, in every problem."""
+"""No bit depends on who computes it: a point for all workers or one each, blocks of workers."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ import pytest
 from mpisim.core.lazy_rows import innovations
 from mpisim.methods.oracle import LazyGradients
 from mpisim.problems import PROBLEMS, ExplicitProblem, Problem
-from tests.problems.support import FORMS, NAMES, attach, make_rows
-from tests.problems.test_autoencoder import autoencoder
+from tests.problems.support import FORMS, NAMES, attach, make_rows, part
+from tests.problems.test_autoencoder import KEYS, autoencoder
 
 M = 5
 RANGES = [(0, 60), (60, 61), (61, 300), (300, 301), (301, 700)]
@@ -99,9 +99,9 @@ def diagonal(results):
     return np.array([np.asarray(one)[i] for i, one in enumerate(results)])
 
 
-def same(found, expected):
-    found, expected = np.asarray(found), np.asarray(expected)
-    assert found.dtype == expected.dtype and found.tobytes() == expected.tobytes()
+def same(result, expected):
+    result, expected = np.asarray(result), np.asarray(expected)
+    assert result.dtype == expected.dtype and result.tobytes() == expected.tobytes()
 
 
 @pytest.mark.drawn(10)
@@ -158,9 +158,9 @@ def test_lazy_rows_have_the_bits_of_gradients(problem):
     state = np.asarray(ys).copy()
     for x in (xs[0], xs, xs[0]):  # bounds of one point say nothing after another in between
         exact = problem.gradients(x) - state
-        found, values = innovations(LazyGradients(problem, x), state).largest(1)
-        same(found[:, 0], np.argmax(np.abs(exact), axis=1))
-        same(values[:, 0], np.take_along_axis(exact, found, axis=1)[:, 0])
+        result, values = innovations(LazyGradients(problem, x), state).largest(1)
+        same(result[:, 0], np.argmax(np.abs(exact), axis=1))
+        same(values[:, 0], np.take_along_axis(exact, result, axis=1)[:, 0])
         state += exact if x is xs else 0
 
 
@@ -180,3 +180,78 @@ def test_other_shapes_are_one_line(shape):
     ):
         with pytest.raises(ValueError, match=r"^points of shape .*; allowed: \(\d,\) for one, or"):
             call()
+
+
+N = 6
+
+
+RANGES_BLOCKS = [(0, 300), (300, 303), (303, 1170), (1170, 1173), (1173, 1950), (1950, 2100)]
+
+
+def blocks_glm(name, form):
+    a, y = (np.tile(v, reps) for v, reps in zip(make_rows(form), ((3, 1), 3), strict=True))
+    keys = {"dense": form == "dense", "l2": 0.1}  # several chunks a worker
+    return lambda first, count, dtype: part(
+        name, a, y, RANGES_BLOCKS, first, count, dtype=np.dtype(dtype), **keys
+    )
+
+
+def named(name, **keys):
+    def load(first, count, dtype):
+        if name == "torch":
+            pytest.importorskip("torch")
+        return PROBLEMS[name](**keys).loaded(N, first, count, 3, np.dtype(dtype))
+
+    return load
+
+
+NETWORK = {"model": "small-cnn", "data": "generated", "samples": 90, "width": 0.1, "pool": 4}
+
+
+NETWORK |= {"chunk": 8, "augment": True, "device": "cpu"}
+
+
+MADE_BLOCKS = {
+    **{f"{name} {form}": blocks_glm(name, form) for name in NAMES for form in FORMS},
+    **{
+        f"autoencoder {keys}": lambda first, count, dtype, keys=keys: autoencoder(
+            N, first, count, dtype, **keys
+        )
+        for keys in KEYS
+    },
+    "quadratic": named("quadratic", dimension=30, noise=0.8),
+    "torch": named("torch", **NETWORK),
+    "tested": named("logistic", data="sample", test_="sample", split="shuffled"),
+}
+
+
+@pytest.mark.drawn(12)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("make", MADE_BLOCKS.values(), ids=MADE_BLOCKS)
+def test_blocks_do_not_change_a_bit(make, dtype):
+    everyone = make(0, N, dtype)
+    x = everyone.initial_point() + everyone.arrays.placed(
+        0.1 * np.random.default_rng(0).standard_normal(everyone.d).astype(dtype), ""
+    )
+    batch = np.random.default_rng(1).integers(0, everyone.rows.min(), (N, 7))
+
+    def results(problem):
+        rows = batch[problem.first : problem.first + problem.m]
+        out = [*problem.losses_and_gradients(x), problem.losses(x), problem.gradients(x)]
+        out += [problem.batch_gradients(x, rows), problem.batch_changes(x, x / 2, rows)]
+        if problem.name in (*NAMES, "quadratic"):
+            hessian = problem.largest_hessian()
+            out += [hessian.norms(), hessian.diagonals(), hessian.times(x), problem.sample_norms()]
+        return out + (list(problem.test(x)) if problem.tested else [])
+
+    expected = [np.asarray(one) for one in results(everyone)]
+    assert expected[1].dtype == dtype and expected[0].dtype == np.float64
+    for blocks in ([1] * N, [2, 4], [0, 3, 0, 3]):
+        parts = [make(sum(blocks[:i]), count, dtype) for i, count in enumerate(blocks)]
+        for one, *others in zip(expected, *map(results, parts), strict=True):
+            assert np.concatenate(others).tobytes() == one.tobytes()
+        for problem in parts:
+            assert np.array_equal(problem.initial_point(), everyone.initial_point())
+            assert (problem.identical, problem.convex) == (everyone.identical, everyone.convex)
+            assert not problem.explicit or problem.whole(x)[0] == everyone.whole(x)[0]
+            assert not problem.explicit or np.array_equal(problem.whole(x)[1], everyone.whole(x)[1])

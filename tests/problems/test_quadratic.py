@@ -1,4 +1,4 @@
-"""The quadratic tasks against dense matrices made by Algorithm 2, line by line."""
+"""The quadratic tasks against dense matrices, and EF21's search with bounds in them."""
 
 import numpy as np
 import pytest

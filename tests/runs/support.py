@@ -1,8 +1,11 @@
-"""Runs that are killed between checkpoints."""
+"""Runs that are killed between checkpoints, and the compiled functions of this process."""
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from numba.core.dispatcher import Dispatcher
 
 from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.log import writer
@@ -28,8 +31,8 @@ def killed(patch: pytest.MonkeyPatch, log: Path, rounds=30, at=25, **output):
         def row(self, k, *arguments):
             if k == at:
                 raise Killed
-            found = original(self, k, *arguments)
-            return found if k not in (13, 20) else found._replace(checkpoint=True)
+            result = original(self, k, *arguments)
+            return result if k not in (13, 20) else result._replace(checkpoint=True)
 
         def finish(self, *_):
             self.flush()
@@ -43,3 +46,18 @@ def killed(patch: pytest.MonkeyPatch, log: Path, rounds=30, at=25, **output):
 def said(capfd: pytest.CaptureFixture) -> list[str]:
     """mpisim's lines on stderr, progress apart."""
     return [line for line in capfd.readouterr().err.splitlines() if line.startswith("mpisim: ")]
+
+
+def kernels() -> Iterator[Dispatcher]:
+    """All that loaded modules hold."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("mpisim.")]
+    for value in (value for module in modules for value in vars(module).values()):
+        if isinstance(value, Dispatcher):
+            yield value
+
+
+def forget_kernels() -> None:
+    """As in a process that has not used a kernel yet."""
+    for kernel in kernels():
+        kernel.overloads.clear()
+        kernel._reset_overloads()

@@ -1,18 +1,24 @@
-"""Experiment files, --set, and back to TOML."""
+"""Experiment files, --set, and back to TOML; labels; what is refused with one line."""
 
+import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
+from mpisim.comm import side_channel
 from mpisim.core.errors import InputError
 from mpisim.runs.experiment import Experiment, parse, read
-from tests.helpers import table
+from mpisim.runs.labels import ranks_of
+from mpisim.runs.setup import ProblemCache
+from tests.helpers import run_tables, table
 
 FILE = """
 title = "a test"
@@ -59,7 +65,7 @@ def test_other_processes_take_an_experiment(tmp_path):
     tables = table({"name": "marina", "stepsize": {"theory": 2}}, {"name": "pickled-identity"})
     experiment = parse(tables | {"plugin": str(tmp_path / "pickled_plugin.py")})
     code = "import sys, pickle; print(pickle.load(sys.stdin.buffer).to_toml())"
-    said = subprocess.run(
+    message = subprocess.run(
         [sys.executable, "-c", code],
         input=pickle.dumps(experiment),
         capture_output=True,
@@ -67,7 +73,7 @@ def test_other_processes_take_an_experiment(tmp_path):
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])},
     )
-    assert said.stdout.decode().strip() == experiment.to_toml().strip()
+    assert message.stdout.decode().strip() == experiment.to_toml().strip()
 
 
 def test_an_experiment_equals_those_of_equal_tables():
@@ -79,22 +85,56 @@ def test_an_experiment_equals_those_of_equal_tables():
     assert Experiment.from_dict(tables) != experiment
 
 
-@pytest.mark.parametrize("key", ["title", "problem", "method", "compressor", "run"])
+TEXT = Path(__file__).with_name("refused.txt").read_text(encoding="utf-8")
+
+
+CASES = [line.split(" -> ") for line in TEXT.splitlines() if not line.startswith("#")]
+
+
+@pytest.mark.parametrize(("given", "says"), CASES)
+def test_what_is_not_allowed(given, says):
+    tables = table({"name": "gd", "stepsize": 0.1}, rounds=1)
+    for name, keys in json.loads(given).items():
+        tables[name] = tables.get(name, {}) | keys
+    if tables["problem"]["name"] == "quadratic":
+        del tables["problem"]["data"]
+    with pytest.raises(InputError) as error:
+        run_tables(tables)
+    assert re.search(says, str(error.value)) and "\n" not in str(error.value)
+
+
+GD = {"name": "gd", "stepsize": 0.1}
+
+
 @pytest.mark.parametrize(
-    "value", [1, [1], "x", True, {"name": 3}, {"name": []}, {"name": "gd", "stepsize": [1]}]
+    ("workers", "settings", "ranks"),
+    [
+        (6, {}, None),
+        (6, {"ranks": 2}, 2),
+        (6, {"ranks": "workers"}, 6),
+        (6, {"ranks": "workers", "layout": "dedicated"}, 7),
+        (6, {"ranks": 2, "layout": "dedicated"}, 2),
+        (None, {"ranks": "workers"}, None),  # a worker for each rank: as many as there are
+    ],
 )
-def test_wrong_types_anywhere(key, value):
-    tables = table({"name": "dcgd", "stepsize": 1.0}, {"name": "natural"}) | {"title": "t"}
-    if key == "title" and value == "x":
-        return
-    with pytest.raises(InputError):
-        parse(tables | {key: value})
+def test_how_many(workers, settings, ranks):
+    experiment = parse(table(GD, workers=6, **settings))
+    if workers is None:
+        tables = table(GD, **settings)
+        del tables["problem"]["workers"]
+        experiment = parse(tables)
+    assert ranks_of(experiment) == ranks
+    if settings.get("ranks") == "workers" and ranks:
+        blocks = np.diff(side_channel.starts(6, ranks, experiment.run.layout))
+        assert blocks.max() == 1 and blocks.sum() == 6
 
 
-@settings(deadline=None, max_examples=200)
-@given(st.text(max_size=40))
-def test_any_setting_is_taken_or_refused_in_one_line(text):
-    try:
-        read(None, [text])
-    except InputError as error:
-        assert str(error)
+def test_ranks_that_keep_a_problem_must_all_keep_it():
+    """Rank 3 has workers 3 and 4 in both layouts, but the others do not have the same ones."""
+    experiment, cache = parse(table(GD, workers=5)), ProblemCache()
+    stars = [
+        SimpleNamespace(n=5, rank=3, first=3, m=2, starts=side_channel.starts(5, 4, layout))
+        for layout in ("shared", "dedicated", "dedicated")
+    ]
+    problems = [cache.problem(experiment, star) for star in stars]
+    assert problems[0] is not problems[1] and problems[1] is problems[2]

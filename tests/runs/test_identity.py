@@ -1,20 +1,39 @@
-"""A run goes on, and a sweep keeps a log, only with the code that computed what is there."""
+"""Which code, software and machine a run had, and what must agree to continue it."""
 
+import importlib
 import itertools
 import json
 import platform
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import h5py
 import pytest
+from mpi4py import MPI
 
 from mpisim.compressors.sparse import RandK
 from mpisim.core import imports
 from mpisim.core.errors import InputError
-from mpisim.runs import identity
+from mpisim.methods.method_table import METHODS, UNCOMPRESSED
+from mpisim.runs import identity, plugins
 from mpisim.runs.experiment import parse
-from tests.helpers import run_tables, table
-from tests.resumes import differences
+from mpisim.runs.host import (
+    Place,
+    commit,
+    here,
+    hosts,
+    oversubscribed,
+)
+from mpisim.runs.loop import run_rounds
+from mpisim.runs.record import Output
+from mpisim.runs.setup import Setup
+from mpisim.runs.stop import StopSignals
+from tests.compressors.cases import CASES
+from tests.helpers import run_tables, sampled, table
+from tests.resumes import KEYS, SMOOTH, differences
+from tests.runs.support import forget_kernels, kernels
 
 PLUGIN = """
 import numpy as np
@@ -56,8 +75,8 @@ def plugin(tmp_path):
 
 
 def test_an_edited_plugin_does_not_go_on(plugin, tmp_path):
-    log, whole = tmp_path / "log.h5", tmp_path / "whole.h5"
-    run_tables(plugin.table(6), whole)
+    log, full = tmp_path / "log.h5", tmp_path / "whole.h5"
+    run_tables(plugin.table(6), full)
     run_tables(plugin.table(3), log)
     plugin.edit(0.5)
     line = rf"module {plugin.path.stem} \(\w+ -> \w+\); --accept-changes continues; --force"
@@ -65,7 +84,7 @@ def test_an_edited_plugin_does_not_go_on(plugin, tmp_path):
         run_tables(plugin.table(6), log, resume=True)
     plugin.edit(1.0)  # as it was
     run_tables(plugin.table(6), log, resume=True)
-    assert differences(whole, log) == []
+    assert differences(full, log) == []
 
 
 def test_accepted_changes_are_recorded(plugin, tmp_path):
@@ -113,11 +132,224 @@ def test_the_processor_counts_where_bits_depend_on_it(plugin, monkeypatch):
     def processor(tables):
         return identity.executed_by(parse(tables))["processor"]
 
-    own = table({"name": "dcgd", "stepsize": 0.1}, {"name": "randk", "k": 3})
-    before = processor(own), processor(plugin.table(3))
+    names = table({"name": "dcgd", "stepsize": 0.1}, {"name": "randk", "k": 3})
+    before = processor(names), processor(plugin.table(3))
     monkeypatch.setattr("mpisim.core.numerics.processor.facts", lambda: {"cpu": "another"})
-    assert processor(own) == before[0] == platform.machine()
+    assert processor(names) == before[0] == platform.machine()
     assert processor(plugin.table(3)) == "another" != before[1]
     monkeypatch.setattr(RandK, "portable", False)
     inner = {"name": "compose", "outer": {"name": "permk"}, "inner": {"name": "randk", "k": 3}}
-    assert processor(own | {"compressor": inner}) == "another"
+    assert processor(names | {"compressor": inner}) == "another"
+
+
+COMPRESSORS = [case.table for case in CASES] + [SMOOTH]
+
+
+# What writes and reports, and decides no value.
+REPORTS = (
+    "mpisim.comm.job",
+    "mpisim.core.machine",
+    "mpisim.core.numerics.processor",
+    "mpisim.runs.attributes",
+    "mpisim.runs.checkpoint",
+    "mpisim.runs.ctrl_c",
+    "mpisim.runs.experiment",
+    "mpisim.runs.host",
+    "mpisim.runs.identity",
+    "mpisim.runs.labels",
+    "mpisim.runs.log.schema",
+    "mpisim.runs.progress",
+    "mpisim.runs.record",
+    "mpisim.runs.rehearsal",
+    "mpisim.runs.resume",
+    "mpisim.runs.stop",
+)
+
+
+def executed(tables: dict) -> set[str]:
+    """The package's modules of all functions and kernels that a run calls."""
+    names: set[str] = set()
+
+    def note(frame, event, argument) -> None:
+        if event == "call":
+            names.add(frame.f_globals.get("__name__", ""))
+
+    experiment = parse(tables)
+    forget_kernels()
+    sys.setprofile(note)
+    try:
+        with StopSignals() as signals:
+            run_rounds(Setup(experiment, MPI.COMM_SELF), Output(None, quiet=True), signals)
+    finally:
+        sys.setprofile(None)
+    names |= {kernel.__module__ for kernel in kernels() if kernel.overloads}
+    return {name for name in names if name.startswith("mpisim.")}
+
+
+def experiments():
+    """Every method with one compressor, and every compressor with one method."""
+    for method in METHODS:
+        keys = {"name": method, "stepsize": 0.01} | KEYS.get(method, {})
+        compressor = None if method in UNCOMPRESSED else {"name": "topk", "k": 12}
+        yield table(keys, compressor, workers=5, rounds=3, columns=["pi"])
+    for compressor in COMPRESSORS:
+        yield table({"name": "marina", "stepsize": "theory"}, compressor, workers=5, rounds=3)
+        quadratic = {"name": "quadratic", "workers": 5, "dimension": 12, "noise": 0.1}
+        dcgd = table({"name": "dcgd", "stepsize": 0.1}, compressor, rounds=3)
+        yield dcgd | {"problem": quadratic}
+
+
+def test_no_module_that_runs_is_missing():
+    missing, tried = {}, 0
+    for tables in sampled(experiments(), 40):
+        try:
+            ran = executed(tables)
+        except InputError:
+            continue
+        tried += 1
+        left = ran - set(identity.modules(parse(tables))) - set(REPORTS)
+        if left:
+            missing[str(tables["method"]) + str(tables.get("compressor"))] = left
+    assert tried > 10
+    assert missing == {}
+
+
+def test_an_edit_shows_in_its_module_only(tmp_path, monkeypatch):
+    experiment = parse(table({"name": "dcgd", "stepsize": 0.1}, {"name": "randk", "k": 3}))
+    before = identity.modules(experiment)
+    shutil.copytree(imports.PACKAGE, tmp_path / "mpisim", ignore=shutil.ignore_patterns("*.nb?"))
+    monkeypatch.setattr(imports, "PACKAGE", tmp_path / "mpisim")
+    assert identity.modules(experiment) == before
+    edited = tmp_path / "mpisim" / "core" / "numerics" / "sums.py"
+    edited.write_text(edited.read_text() + "# an edit\n")
+    for cached in (imports.digest, imports.imports):
+        cached.cache_clear()
+    after = identity.modules(experiment)
+    assert {name for name in before if before[name] != after[name]} == {"mpisim.core.numerics.sums"}
+
+
+PLUGIN_CODE = """
+from {helper} import scale
+from mpisim import Compressor, compressor
+from mpisim.compressors.base import Identity
+
+@compressor("{name}")
+class Mine(Identity):
+    pass
+"""
+
+
+@pytest.fixture
+def code_plugin(tmp_path):
+    """The path of a plugin with a neighbour that it imports, and one that it does not."""
+    name = f"mine_{tmp_path.name.replace('-', '_')}"
+    path, helper = tmp_path / f"{name}.py", f"helper_of_{name}"
+    path.write_text(PLUGIN_CODE.format(helper=helper, name=name))
+    (tmp_path / f"{helper}.py").write_text("scale = 2\n")
+    (tmp_path / "stranger.py").write_text("scale = 3\n")
+    return path
+
+
+def test_a_plugin_counts_with_the_neighbours_that_it_imports(code_plugin):
+    plugins.load([str(code_plugin)])
+    tables = table({"name": "dcgd", "stepsize": 0.1}, {"name": code_plugin.stem})
+    result = identity.modules(parse(tables))
+    names = {name for name in result if not name.startswith("mpisim")}
+    assert names == {code_plugin.stem, f"helper_of_{code_plugin.stem}"}
+    other = identity.modules(parse(tables | {"compressor": {"name": "identity"}}))
+    assert all(name.startswith("mpisim") for name in other)
+    named = identity.modules(
+        parse(tables | {"compressor": {"name": "identity"}, "plugin": str(code_plugin)})
+    )
+    assert code_plugin.stem in named  # it is asked for, whatever it is for
+
+
+def test_the_data_files_that_a_plugin_declares_count(code_plugin):
+    code_plugin.write_text(code_plugin.read_text() + 'DATA_FILES = ("weights.npy",)\n')
+    plugins.load([str(code_plugin)])
+    experiment = parse(table({"name": "dcgd", "stepsize": 0.1}, {"name": code_plugin.stem}))
+    message = rf"^plugin {code_plugin.stem}: DATA_FILES: .*weights\.npy"
+    with pytest.raises(InputError, match=message):
+        identity.modules(experiment)
+    result = []
+    for content in (b"1", b"2"):
+        code_plugin.with_name("weights.npy").write_bytes(content)
+        imports.digest.cache_clear()
+        result.append(identity.modules(experiment).items())
+    assert [name for name, _ in result[0] - result[1]] == [f"{code_plugin.stem}/weights.npy"]
+
+
+def test_what_is_installed_beside_a_plugin_is_not_its_neighbour(tmp_path, monkeypatch):
+    """The first plugin lies where .venv is, as in a checkout; the second is itself installed."""
+    site = tmp_path / ".venv" / "lib" / "site-packages"
+    (site / "installed_for_test").mkdir(parents=True)
+    (site / "installed_for_test" / "__init__.py").write_text("")
+    text = "import json\nimport installed_for_test\nimport helper_for_test\n"
+    for place in (tmp_path, site):
+        (place / f"plugin_in_{place.name.replace('-', '_')}.py").write_text(text)
+        monkeypatch.syspath_prepend(place)
+    (tmp_path / "helper_for_test.py").write_text("")
+    code_plugin = f"plugin_in_{tmp_path.name}"
+    for name in (code_plugin, "plugin_in_site_packages"):
+        importlib.import_module(name)
+    path = Path(sys.modules[code_plugin].__file__)
+    assert imports.imports(code_plugin, path) == ("helper_for_test",)
+    path = Path(sys.modules["plugin_in_site_packages"].__file__)
+    assert imports.imports("plugin_in_site_packages", path) == ()
+
+
+FOUR = {0, 1, 2, 3}
+
+
+def git(folder, *words):
+    who = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+    done = subprocess.run(["git", "-C", folder, *who, *words], check=True, capture_output=True)
+    return done.stdout.decode().strip()
+
+
+def test_commit_and_dirty_flag(tmp_path):
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+
+    def result():
+        commit.cache_clear()
+        return commit(package)
+
+    git(tmp_path, "init", "-q")
+    assert result() == {}  # inside a repository that does not keep it, as an installed one may be
+    git(tmp_path, "add", "package")
+    git(tmp_path, "commit", "-qm", "one")
+    head = git(tmp_path, "rev-parse", "HEAD")
+    assert result() == {"git_commit": head, "git_dirty": False}
+    (tmp_path / "elsewhere").write_text("not the package")
+    (package / "untracked.py").write_text("")
+    assert result() == {"git_commit": head, "git_dirty": False}
+    (package / "__init__.py").write_text("edited = 1\n")
+    assert result() == {"git_commit": head, "git_dirty": True}
+
+
+@pytest.mark.parametrize(
+    ("places", "more"),
+    [
+        ([("a", "a", {0})], False),
+        ([("a", "a", FOUR)] * 4, False),
+        ([("a", "a", FOUR)] * 5, True),
+        ([("a", "a", {i}) for i in range(4)], False),  # each bound to a core of its own
+        ([("a", "a", {0})] * 2, True),  # bound to the same
+        ([("a", "a", {0, 1})] * 2 + [("b", "b", {0, 1})] * 2, False),
+        ([("a", "a", {0, 1})] * 3 + [("b", "b", FOUR)], True),  # of one of two machines
+        ([(name, "m", {0, 1}) for name in "abc"], True),  # containers on one machine
+    ],
+)
+def test_ranks_and_cores(places, more):
+    assert oversubscribed([Place(h, m, frozenset(c)) for h, m, c in places]) == more
+
+
+def test_the_log_says_so(tmp_path):
+    place = here()
+    assert place.cores and not oversubscribed([place])
+    assert oversubscribed([place] * (len(place.cores) + 1))
+    run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=2), tmp_path / "x.h5")
+    with h5py.File(tmp_path / "x.h5") as file:
+        assert file.attrs["oversubscribed"] == 0 and file.attrs["hosts"] == hosts([place])

@@ -34,15 +34,15 @@ def test_against_scipy(name, form, limit, monkeypatch):
     x, f = minimiser(problem, STAR, cache=False)
     assert np.linalg.norm(gradient(problem, x)) <= 1e-14 * max(1, np.abs(x).max())
     assert f == pytest.approx(problem.losses(x).mean(), rel=1e-15)
-    found = minimize(
+    result = minimize(
         lambda x: (problem.losses(x).mean(), gradient(problem, x)),
         np.zeros(problem.d),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": 10000, "gtol": 1e-10, "ftol": 0},
     )
-    assert f <= found.fun * (1 + 1e-15) and found.fun == pytest.approx(f, rel=1e-10)
-    assert np.allclose(x, found.x, atol=1e-5)
+    assert f <= result.fun * (1 + 1e-15) and result.fun == pytest.approx(f, rel=1e-10)
+    assert np.allclose(x, result.x, atol=1e-5)
 
 
 @pytest.mark.parametrize("limit", [1500, 1])
@@ -87,8 +87,8 @@ def test_cache(tmp_path, monkeypatch):
     for damage in (b"", b"nonsense", file.read_bytes()[:900]):
         file.write_bytes(damage)
         assert minimiser(made("logistic"), STAR)[1] == f
-    with h5py.File(file, "r") as whole:
-        assert whole["f"][()] == f
+    with h5py.File(file, "r") as full:
+        assert full["f"][()] == f
     assert len(calls) == 6
 
 

@@ -1,5 +1,7 @@
 """Resume continues bit-identically, and refuses what is not the same experiment."""
 
+import io
+import json
 import shutil
 import tomllib
 
@@ -8,42 +10,42 @@ import numpy as np
 import pytest
 
 from mpisim.cli import main
-from mpisim.core.errors import InputError, OutputError
+from mpisim.core.errors import InputError
 from mpisim.runs import checkpoint, loop
 from mpisim.runs.experiment import parse
 from mpisim.runs.log import journal
 from tests.helpers import columns, run_tables, table
 from tests.resumes import FIRST, LAST, differences, experiments
+from tests.runs.support import killed, tables
 
 CASES = list(experiments())
 GD = {"name": "gd", "stepsize": 0.1}
 # what they send has bits that `verify` counts from the log alone
 EXACT = ("identity", "randk", "permk", "scaled-sign", "compose", "pattern", "natural", "")
-MARK = journal.Mark(0, "", {})
 
 
-@pytest.mark.drawn(26)
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize(("name", "tables"), CASES, ids=[name for name, _ in CASES])
 def test_in_two_parts_as_in_one(name, tables, tmp_path, capfd):
     """The first is a run in debug mode; and `mpisim verify` finds nothing wrong with the whole."""
-    whole, parts = tmp_path / "whole.h5", tmp_path / "parts.h5"
-    run_tables(tables, whole)
+    full, parts = tmp_path / "whole.h5", tmp_path / "parts.h5"
+    run_tables(tables, full)
     first = tables | {"run": tables["run"] | {"rounds": FIRST, "debug": True}}
     run_tables(first, parts)
     run_tables(tables | {"run": {"rounds": LAST, "layout": "dedicated"}}, parts, resume=True)
-    assert differences(whole, parts) == []
+    assert differences(full, parts) == []
     with h5py.File(parts) as file:
         assert tomllib.loads(file.attrs["config"])["run"]["rounds"] == LAST
     for column, values in columns(parts).items():
         assert (np.diff(values) >= 0).all() or not column.startswith("time_")
     capfd.readouterr()
-    code = main(["verify", str(whole)])
-    said = capfd.readouterr().out
-    assert code == 0 and "nothing is wrong" in said and "!!" not in said
+    code = main(["verify", str(full)])
+    output = capfd.readouterr().out
+    assert code == 0 and "nothing is wrong" in output and "!!" not in output
     exact = tables.get("compressor", {}).get("name", "") in EXACT
     estimator = parse(tables).method.estimator
     exact = exact and estimator.replayed and estimator.name != "ef21-p"  # TopK down
-    assert exact == ("ok  bits_up, bits_down" in said), said
+    assert exact == ("ok  bits_up, bits_down" in output), output
 
 
 @pytest.mark.drawn(2)
@@ -55,30 +57,30 @@ def test_from_each_checkpoint_also_between_rows(problem, log_every, tmp_path, mo
     settings = {"rounds": 30, "log_every": log_every}
     tables = table({"name": "marina", "stepsize": 0.1, "p": 0.2}, {"name": "randk", "k": 4})
     tables["problem"] = {"name": problem, "workers": 4} | data
-    whole, log = tmp_path / "whole.h5", tmp_path / "log.h5"
-    run_tables(tables | {"run": settings}, whole)
+    full, log = tmp_path / "whole.h5", tmp_path / "log.h5"
+    run_tables(tables | {"run": settings}, full)
 
-    found = []
+    result = []
     save = checkpoint.save
 
     def save_and_keep(path, identity, state, mark, keep=True):
         save(path, identity, state, mark, keep)
         if not state:
             return
-        found.append((state["round"], tmp_path / f"{state['round']}.h5"))
-        shutil.copy(log, found[-1][1])
-        shutil.copy(journal.path_for(log), journal.path_for(found[-1][1]))
-        shutil.copy(path, checkpoint.path_for(found[-1][1]))
+        result.append((state["round"], tmp_path / f"{state['round']}.h5"))
+        shutil.copy(log, result[-1][1])
+        shutil.copy(journal.path_for(log), journal.path_for(result[-1][1]))
+        shutil.copy(path, checkpoint.path_for(result[-1][1]))
 
     monkeypatch.setattr(checkpoint, "save", save_and_keep)
     monkeypatch.setattr(loop, "FASTER", 1)  # looks before each round
     run_tables(tables | {"run": settings | {"checkpoint_seconds": 1e-9}}, log)
     monkeypatch.undo()
-    assert differences(whole, log) == []
-    assert [k for k, _ in found] == list(range(31))
-    for k, part in found[:: 5 if log_every == 7 else 15]:
+    assert differences(full, log) == []
+    assert [k for k, _ in result] == list(range(31))
+    for k, part in result[:: 5 if log_every == 7 else 15]:
         run_tables(tables | {"run": settings}, part, resume=True)
-        assert differences(whole, part) == [], k
+        assert differences(full, part) == [], k
 
 
 def test_another_experiment_is_refused(tmp_path):
@@ -123,20 +125,20 @@ def test_another_version_is_refused(tmp_path, monkeypatch):
 
 def two_checkpoints(tmp_path):
     """A log with checkpoints of rounds 13 and 20, the log of 30 rounds in one, and their tables."""
-    whole, log = tmp_path / "whole.h5", tmp_path / "log.h5"
+    full, log = tmp_path / "whole.h5", tmp_path / "log.h5"
     tables = [
         table({"name": "diana", "stepsize": 0.1}, {"name": "qsgd", "s": 3}, rounds=rounds)
         for rounds in (13, 20, 30)
     ]
     run_tables(tables[0], log)
     run_tables(tables[1], log, resume=True)
-    run_tables(tables[2], whole)
-    return log, whole, tables[2]
+    run_tables(tables[2], full)
+    return log, full, tables[2]
 
 
 @pytest.mark.parametrize("harm", ["cut", "flipped", "removed", "emptied"])
 def test_a_damaged_checkpoint_falls_back_to_the_one_before(harm, tmp_path, capfd):
-    log, whole, tables = two_checkpoints(tmp_path)
+    log, full, tables = two_checkpoints(tmp_path)
     path = checkpoint.path_for(log)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 4
@@ -147,9 +149,9 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(harm, tmp_path, capfd
         path.write_bytes(harmed[harm])
     run_tables(tables, log, resume=True)
     why = "No such file" if harm == "removed" else "damaged: its checksum does not fit"
-    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("mpisim: ")]
-    assert len(said) == 1 and why in said[0] and ".ckpt.old, round 13" in said[0]
-    assert differences(whole, log) == []
+    output = [line for line in capfd.readouterr().err.splitlines() if line.startswith("mpisim: ")]
+    assert len(output) == 1 and why in output[0] and ".ckpt.old, round 13" in output[0]
+    assert differences(full, log) == []
 
 
 def test_a_run_that_starts_anew_forgets_old_checkpoints(tmp_path):
@@ -159,23 +161,113 @@ def test_a_run_that_starts_anew_forgets_old_checkpoints(tmp_path):
         run_tables(tables, log, force=True)
     left = sorted(p.name for p in tmp_path.iterdir() if p.name.startswith("log"))
     assert left == ["log.h5", "log.h5.ckpt", "log.h5.journal"]
-    found, _ = checkpoint.load(tmp_path / "log.h5.ckpt", {}, accept=True)
-    assert found.state == {} and found.log.rows == 0
+    result, _ = checkpoint.load(tmp_path / "log.h5.ckpt", {}, accept=True)
+    assert result.state == {} and result.log.rows == 0
 
 
 def _fails(*_):
     raise RuntimeError("one bad day")
 
 
-def test_a_full_disk_keeps_the_checkpoint_that_is_there(tmp_path, monkeypatch):
-    path, identity = tmp_path / "log.h5.ckpt", {"a": "1"}
-    checkpoint.save(path, identity, {"round": 1}, MARK)
-    content = path.read_bytes()
+def rewritten(path, change):
+    """Change the content of a checkpoint, with a checksum that fits."""
+    memory = io.BytesIO(path.read_bytes()[checkpoint.HEADER :])
+    with h5py.File(memory, "r+") as file:
+        change(file)
+    content = memory.getvalue()
+    path.write_bytes(checkpoint._header(content) + content)
 
-    def full(*_):
-        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OutputError, match="No space left"):
-        checkpoint.save(path, identity, {"round": 2}, MARK)
-    assert path.read_bytes() == content and [p.name for p in tmp_path.iterdir()] == [path.name]
+def replaced(name, value):
+    def change(file):
+        if name in file:
+            del file[name]
+        if value is not None:
+            file[name] = value
+
+    return change
+
+
+def marked(mark):
+    return replaced("log", json.dumps(mark))
+
+
+def elsewhere(kind):
+    """x as it was, but in another file, which the checksum does not cover."""
+
+    def change(file):
+        x = file["state/x"][()]
+        x.tofile("x.raw")
+        with h5py.File("x.h5", "w") as other:
+            other["x"] = x
+        del file["state/x"]
+        if kind == "link":
+            file["state/x"] = h5py.ExternalLink("x.h5", "x")
+        elif kind == "raw":
+            file["state"].create_dataset("x", x.shape, x.dtype, external="x.raw")
+        else:
+            layout = h5py.VirtualLayout(x.shape, x.dtype)
+            layout[:] = h5py.VirtualSource("x.h5", "x", x.shape)
+            file["state"].create_virtual_dataset("x", layout)
+
+    return change
+
+
+IMPOSSIBLE = {
+    "x behind a link": elsewhere("link"),
+    "x in a raw file": elsewhere("raw"),
+    "x in a virtual data set": elsewhere("virtual"),
+    "a round below 0": replaced("state/round", -5),
+    "a round in words": replaced("state/round", "five"),
+    "no round": replaced("state/round", None),
+    "no state": replaced("state", None),
+    "no identity": replaced("identity", None),
+    "no format": lambda file: file.attrs.pop("format"),
+    "no mark": replaced("log", None),
+    "a mark that is not JSON": replaced("log", "{"),
+    "a mark of nothing": marked({}),
+    "a mark of fewer rows": marked({"rows": 3, "digest": "0" * 64, "attributes": {}}),
+    "a mark of more rows": marked({"rows": 1 << 62, "digest": "0" * 64, "attributes": {}}),
+    "a mark of other rows": marked({"rows": 20, "digest": "0" * 64, "attributes": {}}),
+    "a mark without a digest": marked({"rows": 20, "attributes": {}}),
+    "no x": replaced("state/x", None),
+    "x in words": replaced("state/x", "x"),
+    "a shift of fewer workers": replaced("state/parts/estimator/h_i/0", np.zeros((2, 123))),
+    "a shift of another dimension": replaced("state/parts/estimator/h_i/0", np.zeros((6, 5))),
+    "no shift": replaced("state/parts/estimator/h_i", None),
+    "no shift on the server": replaced("state/parts/estimator/h", None),
+    "a tree that is not JSON": replaced("state/parts/estimator/h/tree", "{"),
+    "a tree of unknown kind": replaced("state/parts/estimator/h/tree", '{"set": [1]}'),
+    "a tree without end": replaced("state/parts/estimator/h/tree", "[" * 100_000),
+    "what is not declared": replaced("state/parts/estimator/later/tree", "1"),
+    "no estimator": replaced("state/parts/estimator", None),
+    "a shorter shift on the server": replaced("state/parts/estimator/h/0", np.zeros(5)),
+    "bits below 0": replaced("state/ledger/worker_bits_up", np.full(6, -1)),
+    "a total too few": replaced("state/ledger/totals", np.zeros(5, int)),
+    "no ledger": replaced("state/ledger", None),
+    "calls in words": replaced("state/oracle_calls", "many"),
+}
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """The folder of a run that was killed."""
+    folder = tmp_path_factory.mktemp("killed")
+    with pytest.MonkeyPatch.context() as patch:
+        killed(patch, folder / "log.h5")
+    return folder
+
+
+@pytest.mark.drawn(12)
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_impossible_content_is_one_line(name, tmp_path, ended, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ended, tmp_path, dirs_exist_ok=True)
+    log = tmp_path / "log.h5"
+    rounds = columns(log)["round"]
+    rewritten(checkpoint.path_for(log), IMPOSSIBLE[name])
+    checkpoint.former(checkpoint.path_for(log)).unlink()
+    with pytest.raises(InputError) as error:
+        run_tables(tables(), log, resume=True)
+    assert "\n" not in str(error.value)
+    assert np.array_equal(columns(log)["round"][:20], rounds[:20])

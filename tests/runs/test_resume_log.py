@@ -1,15 +1,21 @@
-"""--resume onto what may be there: nothing, a complete, another, a torn or a damaged log."""
+"""--resume onto what may be there; and a log has one writer."""
 
+import errno
+import fcntl
 import os
 import shutil
+import socket
 
 import h5py
 import numpy as np
 import pytest
 
+import mpisim
 from mpisim.cli import main
-from mpisim.core.errors import InputError
+from mpisim.core.errors import InputError, OutputError
 from mpisim.runs import checkpoint
+from mpisim.runs.evaluation import Evaluator
+from mpisim.runs.experiment import parse
 from mpisim.runs.log import journal, writer
 from mpisim.runs.loop import Loop
 from tests.helpers import columns, run_tables
@@ -27,9 +33,9 @@ def whole(tmp_path_factory):
 @pytest.fixture
 def rounds_run(monkeypatch):
     """The rounds from which runs start, from now on."""
-    found, original = [], Loop.run
-    monkeypatch.setattr(Loop, "run", lambda s: found.append(s.setup.round.k) or original(s))
-    return found
+    result, original = [], Loop.run
+    monkeypatch.setattr(Loop, "run", lambda s: result.append(s.setup.round.k) or original(s))
+    return result
 
 
 def test_a_run_killed_before_its_first_checkpoint_starts_again(whole, tmp_path, monkeypatch, capfd):
@@ -53,11 +59,11 @@ def test_a_complete_log_stays_as_it_is(checkpoints, whole, tmp_path, rounds_run,
     end = run_tables(tables(), log, resume=True, keep=True)
     assert log.read_bytes() == content and rounds_run == [0]
     assert said(capfd)[-1].endswith("complete, done at round 30; there is nothing to do")
-    found = columns(log)
-    assert end.status == "done" and end.row["loss"] == found["loss"][-1] and end.row["round"] == 30
+    result = columns(log)
+    assert end.status == "done" and end.row["loss"] == result["loss"][-1] and end.row["round"] == 30
     names = list(end.columns)
-    assert end.row == {name: found[name][-1] for name in names}
-    assert np.array_equal(end.columns["loss"], found["loss"]) and end.attributes["seed"] == 1
+    assert end.row == {name: result[name][-1] for name in names}
+    assert np.array_equal(end.columns["loss"], result["loss"]) and end.attributes["seed"] == 1
     with h5py.File(log) as file:
         assert np.array_equal(file["final/x"], end.x)
     if not checkpoints:  # another experiment is not complete
@@ -249,3 +255,76 @@ def test_rows_are_synced_before_the_checkpoint_that_relies_on_them(whole, tmp_pa
         journal.path_for(tmp_path / f"{k}.h5").write_bytes(content[k])
         run_tables(tables(), tmp_path / f"{k}.h5", resume=True)
         assert differences(whole, tmp_path / f"{k}.h5") == []
+
+
+HOLDER = rf"{socket.gethostname()}, pid {os.getpid()}"
+BUSY = rf"log\.h5: another run is writing it \({HOLDER}, with the lock /.*/\.log\.h5\.lock\)$"
+
+
+@pytest.fixture
+def no_locks(monkeypatch):
+    def flock(*_):
+        raise OSError(errno.ENOTSUP, "Operation not supported")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+
+
+def at_round(patch, k, act):
+    """Call ``act`` once, before the row of round k."""
+    original, done = Evaluator.row, []
+
+    def row(self, number, *arguments):
+        if number == k and not done:
+            done.append(k)
+            act()
+        return original(self, number, *arguments)
+
+    patch.setattr(Evaluator, "row", row)
+
+
+@pytest.mark.parametrize("flags", [{}, {"force": True}, {"resume": True}])
+def test_the_second_is_refused(flags, tmp_path, monkeypatch):
+    log = tmp_path / "log.h5"
+
+    def second():
+        before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+        with pytest.raises(InputError, match=BUSY):
+            run_tables(tables(seed=2), log, **flags)
+        with pytest.raises(InputError, match=BUSY):
+            mpisim.run(parse(tables()), log=log, **flags)
+        assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
+
+    at_round(monkeypatch, 9, second)
+    run_tables(tables(), log)
+    run_tables(tables(), tmp_path / "alone.h5")
+    assert differences(tmp_path / "alone.h5", log) == []
+    assert not list(tmp_path.glob(".*"))  # neither locks nor temporary files
+
+
+@pytest.mark.usefixtures("no_locks")
+@pytest.mark.parametrize("flush", [0, 1000])
+def test_without_locks_the_first_one_stops(flush, tmp_path, monkeypatch):
+    log, alone = tmp_path / "log.h5", tmp_path / "alone.h5"
+    run_tables(tables(seed=2), alone)
+    monkeypatch.setattr(writer, "FLUSH_SECONDS", flush)
+    at_round(monkeypatch, 9, lambda: run_tables(tables(seed=2), log, force=True))
+    with pytest.raises(OutputError, match=r"log\.h5: is not this run's log any more"):
+        run_tables(tables(checkpoint_seconds=1e-9), log)
+    assert differences(alone, log) == []
+    run_tables(tables(seed=2), log, resume=True)  # also the checkpoints are the second one's
+    assert differences(alone, log) == []
+
+
+@pytest.mark.parametrize("how", ["moved", "removed", "folder moved"])
+def test_a_log_that_is_taken_away_is_one_line(how, tmp_path, monkeypatch):
+    folder = tmp_path / "logs"
+    log = folder / "log.h5"
+    acts = {
+        "moved": lambda: log.rename(folder / "mine.h5"),
+        "removed": log.unlink,
+        "folder moved": lambda: folder.rename(tmp_path / "elsewhere"),
+    }
+    monkeypatch.setattr(writer, "FLUSH_SECONDS", 0)
+    at_round(monkeypatch, 9, acts[how])
+    with pytest.raises(OutputError, match=r"log\.h5: is not this run's log any more"):
+        run_tables(tables(), log)

@@ -1,17 +1,23 @@
-"""What plugins keep between rounds: a run in two parts is the run in one, or an error at once."""
+"""What methods and metrics keep between rounds, and what `run.debug` sees."""
 
+import json
+import re
+
+import h5py
 import numpy as np
 import pytest
 
 import mpisim
 from mpisim.comm.communicators import OneProcess
+from mpisim.comm.debug import MARKS, mark_in, poison, poisoned
+from mpisim.core.errors import InputError
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.optimizers import OPTIMIZERS
-from mpisim.runs import checkpoint
 from mpisim.runs.experiment import parse
 from mpisim.runs.metrics import METRICS
-from mpisim.runs.setup import Setup
 from mpisim.testing import differences
+from tests.comm.jobs import ROOT, mpirun, needs_mpirun
+from tests.comm.wrong_methods import keeps_momentum, line, right, undecoded
 from tests.helpers import columns, run_tables, table
 
 FIRST, LAST = 13, 30
@@ -32,11 +38,11 @@ def tables(rounds=LAST, optimizer="gd", **run):
 
 
 def in_two_parts(tmp_path, tables_of):
-    whole, log = tmp_path / "whole.h5", tmp_path / "log.h5"
-    run_tables(tables_of(LAST), whole)
+    full, log = tmp_path / "whole.h5", tmp_path / "log.h5"
+    run_tables(tables_of(LAST), full)
     run_tables(tables_of(FIRST), log)
     run_tables(tables_of(LAST), log, resume=True)
-    return differences(whole, log)
+    return differences(full, log)
 
 
 def average(self, x):
@@ -100,17 +106,17 @@ REFUSED = {  # members of an estimator, and what the message says
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_cannot_be_resumed_is_refused_before_round_0(what, tmp_path):
-    members, said = REFUSED[what]
+    members, message = REFUSED[what]
     members = {"start": first_round(), "estimate": average} | members
     mpisim.estimator("mine")(type("Mine", (mpisim.Estimator,), members))
-    with pytest.raises(mpisim.InputError, match=said):
+    with pytest.raises(mpisim.InputError, match=message):
         run_tables(tables(), tmp_path / "log.h5")
     assert (tmp_path / "log.h5").exists() == (what != "a list that is not declared")
 
 
 def test_all_kinds_of_state_have_their_types_after_a_resume(tmp_path):
     """A float is no float64, which would make float32 vectors wider; a queue is a list."""
-    found = []
+    result = []
 
     def kinds(value):
         if isinstance(value, list | tuple):
@@ -140,7 +146,7 @@ def test_all_kinds_of_state_have_their_types_after_a_resume(tmp_path):
             if self.star.round == 9:
                 self.later = "set"
             if self.star.round == FIRST:
-                found.append((kinds(self.state()), repr(self.notes), self.later))
+                result.append((kinds(self.state()), repr(self.notes), self.later))
             m_i = self.compress(self.oracle.gradients(x) - self.h_i)
             self.h_i = m_i.add_to(self.h_i)
             self.last_i[0].append(self.last_i[0].pop(0) * 0.5)
@@ -148,27 +154,8 @@ def test_all_kinds_of_state_have_their_types_after_a_resume(tmp_path):
             return self.star.broadcast(self.h)
 
     assert in_two_parts(tmp_path, tables) == []
-    one, *others = found
+    one, *others = result
     assert others and all(other == one for other in others)
-
-
-def test_a_rank_gets_its_rows_and_the_server_what_is_its_own(tmp_path):
-    """What a checkpoint of six workers on one rank gives rank 1 of three, with two of them."""
-    keys = {"name": "ef21-2way", "stepsize": 0.1}
-    tables = table(keys, {"name": "topk", "k": 9}, rounds=5)
-    run_tables(tables, tmp_path / "log.h5")
-    saved = checkpoint.load(tmp_path / "log.h5.ckpt", {}, accept=True)[0].state
-    found = []
-    for first, m, is_server in ((0, 6, True), (2, 2, False)):
-        setup = Setup(parse(tables), OneProcess())
-        star = setup.star
-        star.first, star.m, star.is_server = first, m, is_server
-        setup.state.restore(saved)
-        found.append(setup.estimator)
-        assert setup.round.k == 5
-    whole, part = found
-    assert np.array_equal(part.g_i, whole.g_i[2:4]) and np.array_equal(part.gt, whole.gt)
-    assert whole.g.any() and part.g.shape == whole.g.shape and not part.g.any()
 
 
 def test_an_optimizer_keeps_what_it_declares(tmp_path):
@@ -228,10 +215,10 @@ def test_a_metric_keeps_what_it_declares(log_every, largest, tmp_path):
         return table(ef21, {"name": "topk", "k": 9}, rounds=rounds, **run)
 
     assert in_two_parts(tmp_path, named) == []
-    found = columns(tmp_path / "log.h5")
-    assert (np.diff(found["largest"]) >= 0).all() and found["largest"][-1] > 0
-    assert found["rows"].tolist() == list(range(1, len(found["rows"]) + 1))
-    assert (np.diff(found["bits"]) >= 0).all() and found["bits"][-1] > 4000
+    result = columns(tmp_path / "log.h5")
+    assert (np.diff(result["largest"]) >= 0).all() and result["largest"][-1] > 0
+    assert result["rows"].tolist() == list(range(1, len(result["rows"]) + 1))
+    assert (np.diff(result["bits"]) >= 0).all() and result["bits"][-1] > 4000
 
 
 def test_a_metric_that_declares_nothing_is_refused(tmp_path):
@@ -245,3 +232,57 @@ def test_a_metric_that_declares_nothing_is_refused(tmp_path):
 
     with pytest.raises(mpisim.InputError, match=r"'largest' is set in a run.*`largest = Shared\("):
         run_tables(table({"name": "gd", "stepsize": 0.1}, columns=["largest"]))
+
+
+RANDK = {"name": "randk", "k": 4}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("mark", MARKS)
+def test_arithmetic_and_rounding_pass_poison_on(mark, dtype):
+    v = poisoned(np.ones(5, dtype), mark)
+    assert np.isnan(v).all() and v.dtype == dtype
+    assert mark_in(np.concatenate([[1.0, np.nan], (3 * v - 1).astype(np.float32)])) == mark
+    assert mark_in(np.sqrt(v).sum() / 7) == mark == mark_in(poison(mark))
+
+
+def test_the_key_is_in_the_log_only_where_it_is_used(tmp_path):
+    tables = table({"name": "marina", "stepsize": 0.1}, RANDK, rounds=2)
+    run_tables(tables, tmp_path / "a.h5")
+    run_tables(tables | {"run": {"rounds": 2, "debug": True}}, tmp_path / "b.h5")
+    configs = [h5py.File(tmp_path / name).attrs["config"] for name in ("a.h5", "b.h5")]
+    assert "debug" not in configs[0] and "debug = true" in configs[1]
+    assert parse(tables | {"run": {"rounds": 2, "debug": False}}) == parse(tables)
+    with pytest.raises(InputError, match=re.escape("run.debug: 1 is not allowed")):
+        parse(tables | {"run": {"rounds": 2, "debug": 1}})
+
+
+# What ends the methods of tests/comm/wrong_methods.py on 3 ranks.
+WRONG = {
+    "right": "$",
+    "keeps_momentum": "$",
+    "undecoded": "its h_i has a vector that was sent, as it was before compression",
+    "of_the_server": "its y on rank 1 has what the server alone knows",
+    "state_of_the_server": "its y, which is Shared, on ranks? 1.* differs? from rank 0"
+    "|its y on rank 1 has what the server alone knows",
+    "of_the_block": "its y, which is Shared, on ranks 1, 2 differs from rank 0",
+    "drawn_by_one_rank": "the number of draws for 'extra' on ranks 1, 2 differs from rank 0",
+    "of_other_clients": "its y on rank 1 has what the server sent to clients of other ranks alone",
+}
+
+
+@needs_mpirun
+@pytest.mark.mpi
+def test_all_ranks_end_with_the_same_line():
+    job = mpirun(3, "-m", "tests.comm.wrong_methods", cwd=ROOT)
+    assert job.returncode == 0, job.stderr
+    lines = json.loads(job.stdout)
+    assert lines.keys() == WRONG.keys()
+    for name, (one, *others) in lines.items():
+        assert all(other == one for other in others)
+        assert re.match(WRONG[name], one.removeprefix(f"method 'shifted-{name}', round 0: ")), one
+
+
+def test_one_process_sees_what_is_kept_undecoded():
+    assert line(right, OneProcess()) == line(keeps_momentum, OneProcess()) == ""
+    assert re.search(WRONG["undecoded"], line(undecoded, OneProcess()))

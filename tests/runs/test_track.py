@@ -1,5 +1,6 @@
-"""Rows for TensorBoard, Weights & Biases and MLflow."""
+"""What is shown while a run goes on, also by TensorBoard, Weights & Biases and MLflow."""
 
+import io
 import sys
 from types import SimpleNamespace
 
@@ -7,6 +8,8 @@ import pytest
 
 import mpisim
 from mpisim.cli import main
+from mpisim.core import terminal
+from mpisim.runs.progress import ERASE_LINE, Progress, StatusLine, duration
 from tests.helpers import table
 
 EXPERIMENT = table({"name": "gd", "stepsize": 0.1}, rounds=5) | {
@@ -69,8 +72,8 @@ def test_a_tracker_that_fails_does_not_end_the_run(failing, monkeypatch, capsys)
     monkeypatch.setitem(sys.modules, "wandb", tool)
     result = mpisim.run(mpisim.Experiment.from_dict(EXPERIMENT), track="wandb")
     assert result.status == "done" and len(result.rows["round"]) == 6
-    said = capsys.readouterr().err
-    assert said == "mpisim: --track wandb: stopped: no network; the run goes on\n"
+    output = capsys.readouterr().err
+    assert output == "mpisim: --track wandb: stopped: no network; the run goes on\n"
     assert len(tool.of(failing)) == 1  # it is left alone then
 
 
@@ -98,3 +101,94 @@ def test_tensorboard_itself_reads_the_rows(tmp_path, monkeypatch):
         seen.step.append(event.step), seen.value.append(event.value)
     assert seen.step == list(range(6))
     assert seen.value == pytest.approx(result.rows["loss"], rel=1e-6)
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def drive(stream, seconds, step, rounds, **options):
+    """A run that logs a round every ``step`` seconds; returns the times at which it wrote."""
+    clock = Clock()
+    progress = Progress(rounds, stream, clock=clock, **options)
+    written = []
+    for k in range(int(seconds / step) + 1):
+        clock.now = 100.0 + k * step
+        before = len(stream.getvalue())
+        progress.update(k, 0.5, 1e-3, 320.0 * k)
+        if len(stream.getvalue()) > before:
+            written.append(clock.now - 100.0)
+    return progress, written
+
+
+def test_batch_log_gets_few_lines():
+    stream = io.StringIO()
+    progress, written = drive(stream, 400, 0.5, 1000)
+    assert written == [10, 20, 40, 80, 140, 200, 260, 320, 380]
+    progress.close("done")
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 10 and "\r" not in stream.getvalue() and "\x1b" not in stream.getvalue()
+    assert lines[0] == (
+        "round 20/1000 (2%), 2/s, 8 min 10 s left, f 0.5, |grad f|^2 1.00e-03, 6.4 kbit/worker"
+    )
+    assert lines[-1].startswith("done: round 800 of 1000 in 6 min 40 s (2 rounds/s), f 0.5")
+
+
+def test_terminal_has_one_line_that_overwrites_itself():
+    stream = Terminal()
+    progress, written = drive(stream, 3, 0.01, 300)
+    assert 10 <= len(written) <= 13
+    assert "\n" not in stream.getvalue()
+    assert all(len(part) <= 200 for part in stream.getvalue().split(ERASE_LINE))
+    progress.close("interrupted")
+    assert stream.getvalue().count("\n") == 1
+    assert "interrupted: round 300 of 300" in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0.0 s"),
+        (59.94, "59.9 s"),
+        (59.96, "1 min 00 s"),
+        (185, "3 min 05 s"),
+        (7620, "2 h 07 min"),
+        (float("inf"), "?"),
+    ],
+)
+def test_durations(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_lines_do_not_wrap(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    stream = Terminal()
+    progress = Progress(10**6, stream, True, clock=iter(range(1000)).__next__)
+    for k in (0, 123456, 10**6):
+        progress.update(k, 1.2345e-12, 9.87654e-123, 123456789.0)
+    progress.close()
+    for line in stream.getvalue().replace("\n", ERASE_LINE).split(ERASE_LINE):
+        assert len(line) < 80 and not line.endswith(",")
+    assert "done: round 1000000 of 1000000 in" in stream.getvalue()
+
+
+def test_a_message_has_a_line(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    line = StatusLine(stream, True, 0.0)
+    line.show("round 1/10", 0.0)
+    terminal.report("mpisim: something")
+    line.show("round 2/10", 1.0)
+    terminal.PrintableStream(stream).write("a point\n")
+    line.close("done")
+    lines = [line.rpartition("\x1b[2K")[2] for line in stream.getvalue().split("\n")]
+    assert lines == ["mpisim: something", "a point", "done", ""]

@@ -87,7 +87,7 @@ def test_the_best_step_reaches_the_common_target_for_the_least_bits(logs):
     """AMSGrad's larger step ends a little above the smaller one, and gets down in fewer rounds."""
 
     def two(method, slow, fast):
-        own = [log for log in logs if log.attrs["method"] == method]
+        cd_adam = [log for log in logs if log.attrs["method"] == method]
         curves = {
             0.001: 10.0 ** (-slow * np.arange(ROWS)),
             0.009: 10.0 ** (-fast * np.arange(ROWS)),
@@ -98,29 +98,29 @@ def test_the_best_step_reaches_the_common_target_for_the_least_bits(logs):
                 columns=log.columns
                 | {"grad_norm_sq": np.maximum(curves[log.attrs["stepsize"]], floor)},
             )
-            for log, floor in zip(own, (1.5e-8, 1.6e-8), strict=True)
+            for log, floor in zip(cd_adam, (1.5e-8, 1.6e-8), strict=True)
         ]
 
-    found = logistic.best([*two("amsgrad", 0.1, 0.2), *two("cd-adam", 0.15, 0.1)], "scaled-sign")
-    amsgrad, own = (found["sample", 1e-8, method] for method in ("amsgrad", "cd-adam"))
-    assert (amsgrad.step, own.step) == (0.009, 0.001)
-    assert amsgrad.target == own.target == pytest.approx(1e-7)
+    result = logistic.best([*two("amsgrad", 0.1, 0.2), *two("cd-adam", 0.15, 0.1)], "scaled-sign")
+    amsgrad, cd_adam = (result["sample", 1e-8, method] for method in ("amsgrad", "cd-adam"))
+    assert (amsgrad.step, cd_adam.step) == (0.009, 0.001)
+    assert amsgrad.target == cd_adam.target == pytest.approx(1e-7)
 
 
 def test_claims_are_computed_from_the_logs(logs):
     claims = [*logistic_claims.fig2(logs)]
     assert [claim.own for claim in claims] == [False] * 5 + [True]
     assert all(claim.claim.endswith(", ν = 1e-08") for claim in claims)
-    found = {method: one for (*_, method), one in logistic.best(logs, "scaled-sign").items()}
-    own, plain = found["cd-adam"], found["amsgrad"]
+    result = {method: one for (*_, method), one in logistic.best(logs, "scaled-sign").items()}
+    cd_adam, plain = result["cd-adam"], result["amsgrad"]
     fewer = claims[0].evidence[0]
-    expected = compare("", own.logs, plain.logs, BITS, word="much").numbers
+    expected = compare("", cd_adam.logs, plain.logs, BITS, word="much").numbers
     assert fewer.numbers["by_target"] == expected["by_target"] and fewer.word == "much"
-    assert fewer.numbers["steps"] == [own.step, plain.step]
-    assert f"steps {own.step:g} and {plain.step:g}" in fewer.measured
+    assert fewer.numbers["steps"] == [cd_adam.step, plain.step]
+    assert f"steps {cd_adam.step:g} and {plain.step:g}" in fewer.measured
     for claim in (claims[1], claims[3]):
         for method, one in zip(logistic.WORSE, claim.evidence, strict=True):
-            [[log], [rival]] = own.logs, found[method].logs
+            [[log], [rival]] = cd_adam.logs, result[method].logs
             ends = [np.median(np.sqrt(run.column("grad_norm_sq"))[-12:]) for run in (log, rival)]
             assert one.numbers["ratios"] == pytest.approx([ends[1] / ends[0]])
     spread = claims[5].evidence[0].numbers["spread"]
@@ -131,10 +131,10 @@ def test_curves_like_the_papers_hold(logs):
     shapes = like_the_paper(
         logs, cd_adam=falling(8), amsgrad=falling(8.02), ef_amsgrad=stopped(1e-3, 0.2)
     )
-    found = verdicts(logistic_claims.fig2(shapes))
-    assert found == [["holds"], ["holds"] * 2, ["holds"], ["holds"] * 2, ["holds"] * 2]
-    found = verdicts(logistic_claims.fig4(with_top_1(shapes)))
-    assert found == [["holds"] * 2, ["holds"] * 2, ["holds"], ["holds"]]
+    result = verdicts(logistic_claims.fig2(shapes))
+    assert result == [["holds"], ["holds"] * 2, ["holds"], ["holds"] * 2, ["holds"] * 2]
+    result = verdicts(logistic_claims.fig4(with_top_1(shapes)))
+    assert result == [["holds"] * 2, ["holds"] * 2, ["holds"], ["holds"]]
 
 
 @pytest.mark.parametrize(
@@ -158,16 +158,16 @@ def test_curves_like_the_papers_hold(logs):
 def test_what_does_not_hold(logs, place, verdict, curves):
     if place[0] == 0:  # within CD-Adam's bits AMSGrad has 25 rounds
         curves = curves | {"amsgrad": lambda share: np.where(share > 0.01, 1e-3, 1.0)}
-    found = verdicts(logistic_claims.fig2(like_the_paper(logs, **curves)))
-    assert found[place[0]][place[1]] == verdict
+    result = verdicts(logistic_claims.fig2(like_the_paper(logs, **curves)))
+    assert result[place[0]][place[1]] == verdict
 
 
 def test_errors_and_v_are_judged_at_the_end(logs):
     below, above, grows = errors.claims(logs)
-    found = {method: log for (_, method), log in errors.runs(logs).items()}
+    result = {method: log for (_, method), log in errors.runs(logs).items()}
 
     def end(method, name):
-        return np.median(found[method].column(name)[-12:])
+        return np.median(result[method].column(name)[-12:])
 
     for one, name in zip(below.evidence, ("error_up", "error_down"), strict=True):
         assert one.numbers["median"] == end("ef-amsgrad", name) / end("cd-adam", name)
@@ -175,7 +175,7 @@ def test_errors_and_v_are_judged_at_the_end(logs):
     wanted = [end(m, "v_mean") for m in ("ef-amsgrad", "cd-adam", "amsgrad")]
     assert [v["feedback"], v["own"], v["plain"]] == wanted
     assert grows.evidence[0].numbers["median"] == pytest.approx(
-        end("ef-amsgrad", "v_mean") / np.median(found["ef-amsgrad"].column("v_mean")[55:61])
+        end("ef-amsgrad", "v_mean") / np.median(result["ef-amsgrad"].column("v_mean")[55:61])
     )
     for claim in errors.claims([log for log in logs if log.attrs["method"] == "cd-adam"]):
         assert claim.verdict == "not decided"

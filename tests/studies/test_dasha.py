@@ -41,11 +41,11 @@ def logs(make_log, tmp_path):
 
 def test_the_best_step_is_the_one_by_f(logs):
     """With the largest step |grad f|^2 vanishes first, and f stays at its start."""
-    found = best(logs(), SENT)
+    result = best(logs(), SENT)
     fastest = {"dasha": DASHA, "marina": MARINA}
     wanted = {name: max(of, key=lambda step: of[step][1]) for name, of in fastest.items()}
-    assert {key[1]: one.step for key, one in found.items()} == wanted == {"dasha": 8, "marina": 16}
-    assert not any(one.edge for one in found.values())
+    assert {key[1]: one.step for key, one in result.items()} == wanted == {"dasha": 8, "marina": 16}
+    assert not any(one.edge for one in result.values())
     published = best(up_to(8.0, logs()), SENT)
     assert all(one.edge.endswith("8 is the largest step") for one in published.values())
 

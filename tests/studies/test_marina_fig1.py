@@ -1,6 +1,8 @@
-"""MARINA, Figure 1, from logs made by hand; its grid of runs; the commands."""
+"""MARINA's figures from logs made by hand, and what the published code changes."""
 
 import json
+import subprocess
+import sys
 
 import h5py
 import numpy as np
@@ -8,7 +10,9 @@ import pytest
 
 from mpisim.analysis.claims import at_one_target
 from mpisim.analysis.study import complete_logs
-from run.marina import fig1
+from mpisim.core.errors import InputError
+from run.marina import evidence, fig1, fig2
+from tests.comm.jobs import HANG_SECONDS, ROOT
 
 RATES = {"marina": 1.05, "diana": 0.1, "vr-marina": 0.1, "vr-diana": 0.2}
 COUNTS = (1, 5, 10)
@@ -73,3 +77,93 @@ def test_the_last_sweep_says_what_is_drawn(folder):
     logs, left = complete_logs(folder)
     assert [log.path for log in logs] == [paths[0], paths[2]]
     assert len(left) == 2 and "diverged" in left[0] and "not run" in left[1]
+
+
+K = 0.0085547
+
+
+ROUNDS = np.arange(51)
+
+
+# By method and step: the rate of |grad f|^2, and that of the loss. The best steps differ.
+RATES_FIG2 = {
+    "vr-marina": {0.01: (0.05, 0.005), 0.1: (0.30, 0.010), 1.0: (0.02, 0.002)},
+    "vr-diana": {0.01: (0.05, 0.005), 0.1: (0.10, 0.030), 1.0: (0.02, 0.002)},
+}
+
+
+CLAIM = "VR-MARINA needs significantly fewer {} than VR-DIANA, by {}"
+
+
+@pytest.fixture
+def logs(make_log):
+    """A function that writes the logs of ``rates``, or of those that a test replaces."""
+
+    def make(**changed):
+        for method, steps in (RATES_FIG2 | changed).items():
+            for step, (gradient, loss) in steps.items():
+                columns = {"grad_norm_sq": np.exp(-gradient * ROUNDS)}
+                columns |= {"loss": np.exp(-loss * ROUNDS)}
+                table = f'name = "randk"\nk = {K}'
+                path = make_log(method, table, stepsize=step, columns=columns)
+                with h5py.File(path, "a") as file:
+                    file["workers/rows"] = np.full(5, 200)
+                    file.attrs["stepsize"] = step
+        return complete_logs(path.parent)[0]
+
+    return make
+
+
+def judged(logs):
+    """{claim: the only evidence}."""
+    return {claim.claim: claim.evidence[0] for claim in fig2.claims(logs)}
+
+
+def test_the_gradient_comes_first_and_each_accuracy_has_its_step(logs):
+    result = judged(logs())
+    names = [
+        CLAIM.format(c, y) for y in ("|grad f|^2", "training loss") for c in fig2.COSTS.values()
+    ]
+    assert list(result) == names
+    verdicts = [one.verdict for one in result.values()]
+    assert verdicts == ["holds", "holds", "does not hold", "does not hold"]
+    first = result[CLAIM.format("sample gradients", "|grad f|^2")].numbers
+    # exp(-0.3 k) is 0.01 in round 16, exp(-0.1 k) in round 47; both have seen k + 1 batches
+    assert first["target"] <= 0.01 and first["steps"] == [0.1, 0.1]
+    assert first["by_target"]["0.01"]["ratios"] == pytest.approx([48 / 17])
+
+
+ALIKE = """
+import numpy as np
+from run.marina.measure_evidence import N, _error
+d, k = 40, 4
+v = np.random.default_rng(1).normal(1.0, 2.0, (N, d))
+mean, omega = v.mean(axis=0), d / k - 1
+alone = omega * np.sum(v**2) / N**2 / (mean @ mean)
+found = [_error({"name": name, "k": k}, v, 20000) for name in ("randk", "randk-alike")]
+# independent: omega / n^2 sum |v_i|^2; alike, the mean message is RandK of the mean
+assert np.allclose(found, [alone, omega], rtol=0.03), (found, alone, omega)
+assert alone < 0.8 * omega
+"""
+
+
+def python(code):
+    """Runs code in a process of its own, from the repository."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=HANG_SECONDS
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_the_error_where_all_workers_draw_alike():
+    python(ALIKE)
+
+
+def test_tables_are_drawn(tmp_path):
+    tables = [[["a", "b", "c"], ["x, K = 1", 1.0, 2e-7]], [["d", "e"], ["y", 3.0]]]
+    (tmp_path / evidence.TABLES).write_text(json.dumps(tables))
+    figure = evidence.draw(evidence.read(tmp_path))
+    cells = [cell.get_text().get_text() for cell in figure.axes[0].tables[0].get_celld().values()]
+    assert set(cells) == {"a", "b", "c", "x, K = 1", "1", "2e-07"} and len(figure.axes) == 2
+    with pytest.raises(InputError, match="mpisim study run/marina evidence"):
+        evidence.read(tmp_path / "nowhere")

@@ -20,12 +20,12 @@ def make_logs(make_log):
     def make(error=0.0, networks=NETWORKS):
         logs = []
         for text, rate in networks.items():
-            for method, (bits, own) in METHODS.items():
+            for method, (bits, of_a_round) in METHODS.items():
                 links = 2 * 2 * (bits + EXTRA) / rate * (1 + error)
                 k = np.arange(ROUNDS + 1)
                 columns = {"bits_up": 2 * bits * k, "bits_down": 2 * bits * k, "messages_up": 2 * k}
                 columns |= {f"framing_bits_{way}": 0 * k for way in ("up", "down")}
-                columns |= {"bits_up_max": bits * k, "time_compute": (own + links) * k}
+                columns |= {"bits_up_max": bits * k, "time_compute": (of_a_round + links) * k}
                 path = make_log(
                     method=method,
                     rounds=ROUNDS,
@@ -43,22 +43,22 @@ def make_logs(make_log):
 
 
 def test_the_model_is_exact_where_links_are_as_it_says(make_logs):
-    found = list(claims(make_logs()))
-    assert all(claim.verdict == "holds" for claim in found), found
-    assert [len(claim.evidence) for claim in found] == [2, 2, 2, 2 * 3]
+    result = list(claims(make_logs()))
+    assert all(claim.verdict == "holds" for claim in result), result
+    assert [len(claim.evidence) for claim in result] == [2, 2, 2, 2 * 3]
     # a round of GD and of MARINA take equally long where 4 (8000 - 2000) / rate = 0.5 ms
-    turn = found[2].evidence[0]
+    turn = result[2].evidence[0]
     assert turn.where == "MARINA"
     assert turn.numbers["model"] == pytest.approx(
         4 * 6000 / 0.5e-3, rel=0.02
     )  # a grid of 200 a decade
 
 
-def test_slow_links_are_told_in_percent(make_logs):
+def test_slow_links_are_stated_in_percent(make_logs):
     *_, within = claims(make_logs(error=1.0))
-    found = {one.where: one for one in within.evidence}
+    result = {one.where: one for one in within.evidence}
     assert within.verdict == "does not hold"
-    assert {str(one.verdict) for name, one in found.items() if "GD" in name} == {"does not hold"}
+    assert {str(one.verdict) for name, one in result.items() if "GD" in name} == {"does not hold"}
     links = 4 * (8000 + EXTRA) / 4e6 * 1e3  # 8.7 ms, of 9.7 that the model has at 4 Mbit/s
     expected = (1 + links) / (1 + 2 * links) - 1
-    assert found["4 Mbit/s, GD"].measured.endswith(f"{expected:+.1%}")
+    assert result["4 Mbit/s, GD"].measured.endswith(f"{expected:+.1%}")

@@ -23,9 +23,9 @@ def logs():
 
 def test_the_bits_saved_are_judged_along_the_curve(logs):
     amsgrad, one_bit, pi = figure("cdadam-fig1").claims(logs)
-    found = amsgrad.evidence[0].numbers["by_target"]
-    assert [*found] == ["0.9", "0.8", "0.7", "0.6", "0.5", "0.4"]  # exp(-1): where they end
-    ratios = [one["median"] for one in found.values()]
+    result = amsgrad.evidence[0].numbers["by_target"]
+    assert [*result] == ["0.9", "0.8", "0.7", "0.6", "0.5", "0.4"]  # exp(-1): where they end
+    ratios = [one["median"] for one in result.values()]
     assert ratios == pytest.approx([32 * D / (32 + D)] * 6, rel=1e-9)
     assert "around 32 at 6 of 6 levels" in amsgrad.evidence[0].measured
     assert amsgrad.verdict == "holds" and "around 32x" in amsgrad.quote
@@ -39,12 +39,12 @@ def test_the_bits_saved_are_judged_along_the_curve(logs):
     assert levels["0.4"]["median"] == pytest.approx(wanted, rel=1e-9)
     # In its warm-up 1-bit Adam sends what AMSGrad does, so 5 cannot be all along the curve.
     assert levels["0.9"]["median"] > 25 and one_bit.verdict == "does not hold"
-    whole = one_bit.evidence[-1]
-    assert whole.numbers["median"] == pytest.approx((2 * 32 * D + 8 * (32 + D)) / (10 * (32 + D)))
-    assert whole.verdict == "does not hold" and not whole.counts  # 7.2: not within 25% of 5
+    full = one_bit.evidence[-1]
+    assert full.numbers["median"] == pytest.approx((2 * 32 * D + 8 * (32 + D)) / (10 * (32 + D)))
+    assert full.verdict == "does not hold" and not full.counts  # 7.2: not within 25% of 5
 
 
-def test_seeds_are_compared_with_their_own(logs):
+def test_seeds_are_compared_with_equal_seeds(logs):
     """The ratios of each seed count, and a seed that only one method has does not."""
     seeds = [seeded(log_of("cd-adam", rate), i) for i, rate in ((1, 0.1), (2, 0.2), (3, 0.3))]
     rivals = [seeded(log_of("ef21-2way", rate), i) for i, rate in ((2, 0.1), (1, 0.05))]

@@ -53,11 +53,11 @@ def first(log):
 
 
 def test_the_best_step_comes_first_and_what_got_nowhere_is_out(logs):
-    found = quadratic.tuned(logs)
-    assert list(found) == [(4, 0.0), (4, 0.8), (40, 0.0), (40, 0.8)]
-    for (n, noise), own in found.items():
-        assert set(own) == set(PAIRS)
-        for name, steps in own.items():
+    result = quadratic.tuned(logs)
+    assert list(result) == [(4, 0.0), (4, 0.8), (40, 0.0), (40, 0.8)]
+    for (n, noise), by_name in result.items():
+        assert set(by_name) == set(PAIRS)
+        for name, steps in by_name.items():
             rivals = [
                 log
                 for log in logs
@@ -70,17 +70,17 @@ def test_the_best_step_comes_first_and_what_got_nowhere_is_out(logs):
             runs = [log for [log] in steps.steps.values()]  # one seed
             if steps.target is not None:
                 bits = [needed(log, quadratic.BITS, steps.target * first(log)) for log in rivals]
-                own = needed(runs[0], quadratic.BITS, steps.target * first(runs[0]))
-                assert own == min(bits) < np.inf
+                by_name = needed(runs[0], quadratic.BITS, steps.target * first(runs[0]))
+                assert by_name == min(bits) < np.inf
             far = [log for log in rivals if share(log) <= quadratic.FAR]
             largest = max((log.attrs["stepsize"] for log in far), default=0)
             assert quadratic.tolerated(steps) == largest
 
 
 def test_claims_compare_bits_at_a_fixed_target(logs):
-    found = quadratic.tuned(logs)
-    one = quadratic_claims.compared(found, (4, 0.8), "permk", "randk")
-    less, more = (found[4, 0.8][name].logs[0] for name in ("permk", "randk"))
+    result = quadratic.tuned(logs)
+    one = quadratic_claims.compared(result, (4, 0.8), "permk", "randk")
+    less, more = (result[4, 0.8][name].logs[0] for name in ("permk", "randk"))
     target, [ratio] = at_one_target([one])
     level = target * less.column("grad_norm_sq")[0]
     assert level > max(log.column("grad_norm_sq").min() for log in (less, more))

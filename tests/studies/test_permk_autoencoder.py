@@ -58,8 +58,8 @@ def test_the_best_step_and_its_ratio(make):
         make("randk", speed=0.05),
         make("topk", speed=0.1),
     ]
-    own = autoencoder.tuned(logs)[0.0, 0.5]["permk"]
-    assert own.step == 2**-8 and own.tried == [2**-9, 2**-8, 2**-7]
+    item = autoencoder.tuned(logs)[0.0, 0.5]["permk"]
+    assert item.step == 2**-8 and item.tried == [2**-9, 2**-8, 2**-7]
     claims = by_text(autoencoder_claims.fig2(logs))
     permk = claims["PermK needs fewer bits than RandK", "λ = 0, p-hat = 0.5"]
     assert permk.verdict == "holds" and at_one_target([permk])[1] == pytest.approx([2], rel=0.1)

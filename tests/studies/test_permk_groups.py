@@ -19,13 +19,13 @@ def test_two_groups(tmp_path, any_grid):
             }
             run_tables(tables, tmp_path / f"{number}-{multiple}.h5")
     logs = [read(path) for path in sorted(tmp_path.glob("*.h5"))]
-    found = groups.choose(logs)
-    assert set(found[groups.THEORY]) == set(found[groups.BEST]) == {1, 2}
-    one, two = (found[groups.THEORY][k][1][0].attrs["stepsize"] for k in (1, 2))
+    result = groups.choose(logs)
+    assert set(result[groups.THEORY]) == set(result[groups.BEST]) == {1, 2}
+    one, two = (result[groups.THEORY][k][1][0].attrs["stepsize"] for k in (1, 2))
     assert two > 1.5 * one  # Theorem 10: L_± does not count
     [claim] = groups.claims(logs)
-    assert [own.where for own in claim.evidence] == [groups.THEORY, groups.BEST]
+    assert [item.where for item in claim.evidence] == [groups.THEORY, groups.BEST]
     assert claim.evidence[0].verdict == claim.verdict == "holds"
-    assert [own.counts for own in claim.evidence] == [True, False]
+    assert [item.counts for item in claim.evidence] == [True, False]
     figure = find("permk-groups")[1].draw(logs)
     assert [len(panel.get_lines()) for panel in figure.axes] == [2, 2]

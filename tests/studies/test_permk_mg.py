@@ -20,17 +20,17 @@ def test_mg_by_hand(tmp_path):
         (tmp_path / "splits.json").write_text(json.dumps(content))
         return list(mg.claims(mg.read(tmp_path)))
 
-    found = claims(measured([3609.5, 3609.7, 3609.6, 3609.7], [20.0, 34.0, 35.0, 40.0]))
-    assert [claim.verdict for claim in found] == ["holds"] * 4
-    assert found[2].evidence[0].numbers == {"low": 3609.6, "high": 3609.7}
-    scaled, own = found[3].evidence
-    assert own.counts and not scaled.counts and scaled.verdict == "does not hold"
+    result = claims(measured([3609.5, 3609.7, 3609.6, 3609.7], [20.0, 34.0, 35.0, 40.0]))
+    assert [claim.verdict for claim in result] == ["holds"] * 4
+    assert result[2].evidence[0].numbers == {"low": 3609.6, "high": 3609.7}
+    scaled, unscaled = result[3].evidence
+    assert unscaled.counts and not scaled.counts and scaled.verdict == "does not hold"
     assert scaled.numbers["ratio"] == pytest.approx((488 / 19 + 488.2 / 20) / 2)
-    found = claims(measured([3609.5, 3609.7, 3609.6], [20.0, 50.0, 34.0]))
-    assert [claim.verdict for claim in found[:3]] == ["holds", "holds", "does not hold"]
-    found = claims(measured([3609.5, 3609.6], [1.0, 2.0]))
+    result = claims(measured([3609.5, 3609.7, 3609.6], [20.0, 50.0, 34.0]))
+    assert [claim.verdict for claim in result[:3]] == ["holds", "holds", "does not hold"]
+    result = claims(measured([3609.5, 3609.6], [1.0, 2.0]))
     fails = "does not hold"
-    assert [claim.verdict for claim in found] == [fails, fails, "not decided", fails]
+    assert [claim.verdict for claim in result] == [fails, fails, "not decided", fails]
     both = measured([3609.5, 3609.7], [20.0, 40.0]) | {"mg": {"L_plus": [1.0], "L_pm": [1.0]}}
     assert claims(both)[0].evidence[0].where == "mg"
     assert claims(both)[0].verdict == "does not hold"
@@ -42,7 +42,7 @@ def test_mg_against_dense_eigenvalues(need_data, tmp_path):
     """Three splits of what can be inferred of mg: A_i = X_i^T X_i."""
     need_data("mg_scale")
     measure_mg.measure(tmp_path, 3)
-    found = mg.read(tmp_path)
+    result = mg.read(tmp_path)
     x, labels = measure_mg.unscaled()
     assert x.min() == labels.min() and x.max() == labels.max()
     for seed in (1, 2, 3):
@@ -50,5 +50,5 @@ def test_mg_against_dense_eigenvalues(need_data, tmp_path):
         first, second = (x[rows].T @ x[rows] for rows in np.array_split(order, 2))
         square = np.linalg.eigvalsh(first @ first + second @ second)[-1] / 2
         apart = np.abs(np.linalg.eigvalsh(first - second)).max() / 2
-        assert found[mg.INFERRED]["L_plus"][seed - 1] == pytest.approx(np.sqrt(square))
-        assert found[mg.INFERRED]["L_pm"][seed - 1] == pytest.approx(apart, rel=1e-6)
+        assert result[mg.INFERRED]["L_plus"][seed - 1] == pytest.approx(np.sqrt(square))
+        assert result[mg.INFERRED]["L_pm"][seed - 1] == pytest.approx(apart, rel=1e-6)

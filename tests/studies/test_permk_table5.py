@@ -52,12 +52,12 @@ def logs(make_log, first, loss=(1.0,), seeds=(1,)):
 
 
 def test_ratios_of_both_lengths_and_the_best_step_first(make_log):
-    found = table5.ratios(logs(make_log, {0.9: 100.0, 0.0: 20.0}, loss=(2.0, 1.0)))
-    assert list(found) == [0.9, 0.0] and list(found[0.9]) == [0.002, 0.001]
-    own = found[0.9][0.001]
-    assert list(own) == [10, *range(100, 1000, 100)]
-    assert own[10] == {1: 100} and own[300] == {1: pytest.approx(10 / 3)}
-    assert found[0.0][0.002][10] == {1: pytest.approx(40.4)}
+    result = table5.ratios(logs(make_log, {0.9: 100.0, 0.0: 20.0}, loss=(2.0, 1.0)))
+    assert list(result) == [0.9, 0.0] and list(result[0.9]) == [0.002, 0.001]
+    item = result[0.9][0.001]
+    assert list(item) == [10, *range(100, 1000, 100)]
+    assert item[10] == {1: 100} and item[300] == {1: pytest.approx(10 / 3)}
+    assert result[0.0][0.002][10] == {1: pytest.approx(40.4)}
 
 
 def test_claims(make_log):

@@ -82,8 +82,8 @@ def test_a_figure_goes_on_record_at_two_scales(tmp_path, monkeypatch, capsys):
         for scale in ("quick", "paper")
         for suffix in ("png", "claims.json", "provenance.json")
     }
-    said = capsys.readouterr().out
-    assert str(folder / "fig1.paper.png") in said and str(folder / "README.md") in said
+    output = capsys.readouterr().out
+    assert str(folder / "fig1.paper.png") in output and str(folder / "README.md") in output
     quick, paper = (one.provenance for one in results.read(folder))
     assert (quick.scale, paper.scale, quick.runs) == ("quick", "paper", {"done": 10})
     assert [one.settings.fixed["run.rounds"] for one in (quick, paper)] == [20, 30]
@@ -103,8 +103,8 @@ def test_a_figure_goes_on_record_at_two_scales(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     verify = ["study", "papers", "--verify", "2", "--seed", "7"]
     assert main(verify) == 0
-    said = capsys.readouterr().out
-    assert "2 of 2 comparisons drawn by seed 7" in said and said.count("every digit as on") == 2
+    output = capsys.readouterr().out
+    assert "2 of 2 comparisons drawn by seed 7" in output and output.count("every digit as on") == 2
     one = folder / "fig1.quick.claims.json"
     name = re.findall(r'"(diana-[^"]*)": "', one.read_text())[0]
     one.write_text(re.sub(rf'("{name}": )"\w', r'\1"x', one.read_text()))
@@ -117,7 +117,7 @@ def test_a_figure_goes_on_record_at_two_scales(tmp_path, monkeypatch, capsys):
     assert [head.partition(":")[0] for head in heads] == ["mine, quick", "mine, paper", "mine"]
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", sorted(p.parent.name for p in ROOT.glob("run/*/results")))
 def test_a_comparison_on_record_has_the_same_digits_again(name, seed, monkeypatch, tmp_path):
     """One that takes seconds, and is drawn anew each time."""
@@ -133,21 +133,21 @@ def test_a_comparison_on_record_has_the_same_digits_again(name, seed, monkeypatc
 
 
 def test_what_cannot_be_recorded_is_one_line(tmp_path, monkeypatch, capsys, study):
-    for words, said in (
+    for words, message in (
         (["study", ".", "--record"], "--record: . holds studies; name one of them"),
         (["study", "mine", "--record"], "mine/results: nothing is on record; `mpisim study mine F"),
         (["study", "mine", "--record", "--ranks"], "--ranks: not allowed with argument --record"),
         (["study", "--claims", "mine/results"], "mine/results: no *.claims.json there"),
     ):
         assert main(words) == 2
-        assert said in capsys.readouterr().err
+        assert message in capsys.readouterr().err
     files.write(Path("mine/results"), result(), b"")
     damaged = Path("mine/results/fig1.quick.provenance.json")
     for text in ("{}", "[", '{"figure": "fig1"}'):
         damaged.write_text(text)
         assert main(["study", "mine", "--record"]) == 2
-        said = "fig1.quick.provenance.json: not the provenance of a figure; record it again"
-        assert said in capsys.readouterr().err
+        message = "fig1.quick.provenance.json: not the provenance of a figure; record it again"
+        assert message in capsys.readouterr().err
 
 
 def test_provenance_of_runs(study, make_log):
@@ -158,16 +158,16 @@ def test_provenance_of_runs(study, make_log):
     killed = make_log(attrs={"seconds_elapsed": float("nan"), "status": "running"})
     names = [one.name, other.name, killed.name, "never.h5"]
     write_summary(Path(), [Point(name, name, {}, "", "done") for name in names])
-    found = provenance_of(study, study.figure("fig1"), "quick", 99.0)
-    assert found.runs == {"done": 1, "diverged": 1, "running": 1, "not run": 1}
-    assert found.seconds == 13.5
-    assert found.settings.varied == {"run.seed": [1, 2]}
-    assert found.settings.fixed["run.rounds"] == 50 and "title" not in found.settings.fixed
-    assert "1 core, haswell" in found.machines and len(found.machines) == 2
-    assert found.run_commits == ["0123456789ab", "not known"]
-    assert "lab7" not in json.dumps(dataclasses.asdict(found))
-    assert (found.study, found.study_title, found.title) == ("mine", "A title.", "A")
-    assert found.commit.endswith(("with changes", "not known"))  # git does not keep the study
+    actual = provenance_of(study, study.figure("fig1"), "quick", 99.0)
+    assert actual.runs == {"done": 1, "diverged": 1, "running": 1, "not run": 1}
+    assert actual.seconds == 13.5
+    assert actual.settings.varied == {"run.seed": [1, 2]}
+    assert actual.settings.fixed["run.rounds"] == 50 and "title" not in actual.settings.fixed
+    assert "1 core, haswell" in actual.machines and len(actual.machines) == 2
+    assert actual.run_commits == ["0123456789ab", "not known"]
+    assert "lab7" not in json.dumps(dataclasses.asdict(actual))
+    assert (actual.study, actual.study_title, actual.title) == ("mine", "A title.", "A")
+    assert actual.commit.endswith(("with changes", "not known"))  # git does not keep the study
 
 
 def test_a_picture_is_small_and_the_same_again():
@@ -185,11 +185,11 @@ def test_a_picture_is_small_and_the_same_again():
 def test_the_page_shows_scales_side_by_side():
     second = dataclasses.replace(CLAIM, measured="0.5 | times", verdict=FAILS)
     third = dataclasses.replace(CLAIM, claim="C", verdict=TIE, measured="1.0 < 1.03")
-    own = settings_of_runs.Settings({"run.seed": [1, 2]}, {"run.rounds": 99})
+    item = settings_of_runs.Settings({"run.seed": [1, 2]}, {"run.rounds": 99})
     text = results.page(
         [
             result(claims=[CLAIM, second]),
-            result(scale="paper", claims=[second, third, CLAIM], settings=own, seconds=90.0),
+            result(scale="paper", claims=[second, third, CLAIM], settings=item, seconds=90.0),
             result(figure="fig2", claims=[]),
         ]
     )
@@ -229,11 +229,11 @@ def test_the_gallery_shows_all_studies(tmp_path):
 def test_what_is_on_record_is_current():
     """The pages in run/ and the gallery are what the code makes of the files; else make gallery."""
     for folder in sorted((ROOT / "run").glob(f"*/{results.FOLDER}")):
-        found = results.of_study(folder.parent)
-        assert (folder / results.PAGE).read_text() == results.page(found), folder
+        actual = results.of_study(folder.parent)
+        assert (folder / results.PAGE).read_text() == results.page(actual), folder
         link = f"{results.FOLDER}/{results.PAGE}"
         assert link in (folder.parent / results.PAGE).read_text(), "the study's README links to it"
-        for one in found:
+        for one in actual:
             assert one.provenance.study == folder.parent.name
             assert 0 < (folder / one.picture).stat().st_size <= files.LIMIT, one.picture
     assert (ROOT / GALLERY).read_text() == gallery(ROOT)

@@ -1,13 +1,23 @@
-"""SAQ's Figures 4 to 8 and Table 2, from logs made by hand."""
+"""SAQ's Figures 3 to 8 and Table 2, from logs made by hand and the string coder."""
+
+from importlib import import_module
+from math import comb, log2
+from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
 import tomli_w
 
+from mpisim.analysis.claims import counts
+from mpisim.analysis.claims import read as read_claims
 from mpisim.analysis.study import find
+from mpisim.cli import main
+from mpisim.core.rng import Draw, Streams
 from mpisim.runs.log.reader import read
-from run.saq import break_even, claims, schemes, table2
+from mpisim.wire.levels import LevelsForm
+from run.saq import break_even, claims, fig3, measure_fig3, schemes, table2
+from tests.wire import string_elias
 
 SPEED = {"quant": 0.05, "block quant+": 0.2, "quant+": 0.5, "rand-τ+": 0.4}
 INNER = {
@@ -121,12 +131,12 @@ def test_break_even_by_hand(make):
     plus, rival = logs_of(
         make("diana+", "block quant+", start=0.03, step=4.0), make("diana", "quant", step=1.0)
     )
-    found = break_even.break_even([plus], [rival], schemes.BYTES)
-    assert found.predicted.round == pytest.approx(40)
-    assert found.predicted.level == pytest.approx(np.exp(-2))
-    assert found.measured == break_even.Place(40, pytest.approx(np.exp(-2)))
-    assert found.cost == pytest.approx(0.04)
-    assert str(found) == "break-even at 0.135, round 40\npredicted at 0.135, round 40"
+    result = break_even.break_even([plus], [rival], schemes.BYTES)
+    assert result.predicted.round == pytest.approx(40)
+    assert result.predicted.level == pytest.approx(np.exp(-2))
+    assert result.measured == break_even.Place(40, pytest.approx(np.exp(-2)))
+    assert result.cost == pytest.approx(0.04)
+    assert str(result) == "break-even at 0.135, round 40\npredicted at 0.135, round 40"
     assert break_even.break_even([plus], [], schemes.BYTES) is None
 
 
@@ -149,20 +159,20 @@ def claims_of(name, logs):
 
 def test_claims_over_all_data_sets(make):
     logs = figure_4(make, {"svmguide3": 1, "splice": 0, "w8a": 0})
-    found = {c.claim: c for c in claims_of("fig4", logs)}
+    result = {c.claim: c for c in claims_of("fig4", logs)}
     text = "DIANA+ (block quant+) needs fewer {} than DIANA (quant) when d is larger"
-    assert len(found) == 2 * 3 + 1 and "when d is larger" in found[text.format("rounds")].quote
-    sent = found[text.format("megabytes")]
+    assert len(result) == 2 * 3 + 1 and "when d is larger" in result[text.format("rounds")].quote
+    sent = result[text.format("megabytes")]
     assert sent.verdict == "holds"
     small, *_ = sent.evidence
     assert small.where == "svmguide3 (d = 22)" and not small.counts
     assert small.verdict == "does not hold"
-    assert [one.counts for one in found[text.format("rounds")].evidence] == [False, False, True]
-    gone = found["DCGD+ (block quant+) needs fewer rounds than DCGD (quant) when d is larger"]
+    assert [one.counts for one in result[text.format("rounds")].evidence] == [False, False, True]
+    gone = result["DCGD+ (block quant+) needs fewer rounds than DCGD (quant) when d is larger"]
     assert gone.verdict == "not decided"
     logs = figure_4(make, {"svmguide3": 0, "splice": 0, "w8a": 1})
-    found = {c.claim: c for c in claims_of("fig4", logs)}
-    assert found[text.format("megabytes")].verdict == "does not hold"
+    result = {c.claim: c for c in claims_of("fig4", logs)}
+    assert result[text.format("megabytes")].verdict == "does not hold"
 
 
 def test_table_2(make):
@@ -173,18 +183,102 @@ def test_table_2(make):
     ]
     paths += [make("diana+", scheme, start=0.005, ranks=2) for scheme in ("quant+", "rand-τ+")]
     logs = logs_of(*paths)
-    found = table2.runs(logs)
-    assert len(found) == 6
+    result = table2.runs(logs)
+    assert len(result) == 6
     assert table2.message_bits(logs[:3]) == pytest.approx([8e3 / 5] * 3)
     sizes, sent, clock = table2.claims(logs)
     assert sizes.verdict == "does not hold"
     assert sizes.measured == "a9a: d = 123, n = 5, m = 200, not d = 123, n = 8, m = 2,837"
-    own = [claim.evidence[0].numbers for claim in (sent, clock)]
-    assert own[0]["share"] == pytest.approx(0.005 / 5.005)  # in 5,000 rounds of 0.001
-    assert own[0]["negligible_from_round"] == pytest.approx(5 / 0.03)
-    assert own[1]["share"] == pytest.approx(0.0025 / 5.0025)
+    row = [claim.evidence[0].numbers for claim in (sent, clock)]
+    assert row[0]["share"] == pytest.approx(0.005 / 5.005)  # in 5,000 rounds of 0.001
+    assert row[0]["negligible_from_round"] == pytest.approx(5 / 0.03)
+    assert row[1]["share"] == pytest.approx(0.0025 / 5.0025)
     assert sent.verdict == clock.verdict == "holds"
     [log] = logs_of(make("diana+", "quant+", start=0.2))
     late = table2._negligible("", log, schemes.BYTES, "")
     assert late.verdict == "does not hold" and late.numbers["share"] < 0.04
     table2.draw(logs).draw_without_rendering()
+
+
+ROOT = Path(__file__).parents[2]
+
+
+H = np.abs(np.random.default_rng(0).standard_normal((40, 50)))
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """The module that measures, with 40 step vectors."""
+    monkeypatch.setattr(measure_fig3, "STEPS", 40)
+    return measure_fig3
+
+
+def form(script):
+    return LevelsForm(50, 40, script.PRECISION, 1 / H, script.ONE_BLOCK)
+
+
+def test_every_bit_is_the_string_coders(script):
+    x = script.sparse_poisson(Streams(1), 3, 10, 0.5)
+    draw = Draw(Streams(1), "up", 0, 0, 40)
+    message = script.Given(H).bind(50, 40, script.PRECISION).compress(x, draw)
+    levels, bits = message.levels, script.bits_read(message, form(script))
+    assert bits.tolist() == [32 + len(string_elias.triples(row)) for row in levels]
+    assert ((levels > 0) <= (x > 0)).all() and (levels > 0).any(axis=1).all()
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    assert np.abs(levels - unit / H).max() < 1 + 1e-4
+
+
+def test_measured_drawn_and_claimed(script, tmp_path, capsys):
+    script.measure(tmp_path, 2)
+    assert "2 vectors" in capsys.readouterr().out
+    measured = fig3.read(tmp_path)
+    assert measured.inverse_norm.shape == (40,) and measured.vectors == 2
+    assert measured.bits["elias"].shape == measured.support.shape == (3, 4, 40)
+    assert (measured.bits["none"] < measured.bits["entropy"]).all()
+    most = max(31 + log2(50) + log2(comb(50, k)) + k for k in range(51))
+    assert (measured.support >= 31 + log2(50)).all() and (measured.support <= most + 1e-9).all()
+    fig3.draw(measured).savefig(tmp_path / "figure.png")
+    claims = list(fig3.claims(measured))
+    assert [len(claim.evidence) for claim in claims] == [3 * 4, 3]
+    assert claims[1].verdict == "holds"
+
+
+def test_claims_that_do_not_hold():
+    norm, rng = np.linspace(10, 1000, 500), np.random.default_rng(0)
+    shape = (3, 4, 500)
+    bits = {code: np.broadcast_to(50 + norm, shape) for code in fig3.CODES}
+    support = np.full(shape, 49.0)
+    growing = fig3.claims(fig3.Measured(norm, bits, support, 1))
+    assert [claim.verdict for claim in growing] == ["holds", "holds"]
+    falling = bits | {"elias": np.broadcast_to(2000 - norm, shape)}
+    noise = bits | {"elias": rng.random(shape)}
+    for other in (falling, noise):
+        claim, _ = fig3.claims(fig3.Measured(norm, other, support, 1))
+        assert {one.verdict for one in claim.evidence} == {"does not hold"}
+    _, claim = fig3.claims(fig3.Measured(norm, bits, support - 3, 1))
+    assert {one.verdict for one in claim.evidence} == {"does not hold"}
+
+
+def test_from_the_command_to_the_picture(monkeypatch, tmp_path, capsys):
+    """`mpisim study` measures where there is no grid; `mpisim study --draw` draws what it left."""
+    _, figure = find("saq-fig3")
+    monkeypatch.chdir(tmp_path)
+    package = figure.source.module.rpartition(".")[0]
+    monkeypatch.setattr(import_module(figure.source.module), "STEPS", 40)
+    monkeypatch.setitem(figure.source.scales, "quick", 1)
+    folder = str(ROOT / "run" / "saq")
+
+    def message() -> str:
+        claims = read_claims(Path("figures/saq-fig3.claims.json"))
+        assert len(claims) > 0
+        return f"saq-fig3: {counts(claims)}\n"
+
+    assert main(["study", folder, "fig3"]) == 0
+    assert message() in capsys.readouterr().out
+    assert import_module(f"{package}.fig3").read(Path("logs/saq-fig3")).vectors == 1
+    (tmp_path / "figures" / "saq-fig3.png").unlink()
+    assert main(["study", "--draw", "saq-fig3"]) == 0
+    assert message() in capsys.readouterr().out
+    assert (tmp_path / "figures" / "saq-fig3.png").stat().st_size > 10_000
+    assert main(["study", folder, "fig3", "--scale", "huge"]) == 2
+    assert "--scale: unknown name 'huge'; known: paper, quick" in capsys.readouterr().err

@@ -34,9 +34,9 @@ def plugin(tmp_path, monkeypatch):
 
     yield make
     for names in plugins.KINDS.values():
-        for own, cls in names.loaded().items():
+        for named, cls in names.loaded().items():
             if cls.__module__.startswith("plugin_"):
-                del names[own]
+                del names[named]
     METHODS.pop("mine", None)
     for name in [name for name in sys.modules if name.startswith("plugin_")]:
         del sys.modules[name]
@@ -52,7 +52,7 @@ class Seen(Exception):
     """The mistake is found: the checks that are left need not run."""
 
 
-@pytest.mark.drawn(14)
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize("name", CASES["mistakes"])
 def test_a_mistake_is_seen(name, plugin, one_process):
     case = CASES["mistakes"][name]
@@ -75,11 +75,11 @@ def test_a_mistake_is_seen(name, plugin, one_process):
 def test_what_is_right_passes(plugin, one_process, capsys):
     text = COMPRESSOR + METHOD.replace("Mine", "Ours") + PROBLEM.replace("Mine", "Squares")
     assert main(["check", str(plugin(text, "right"))]) == 0
-    said = capsys.readouterr().out
-    assert " 0 failed, " in said and said.count("there is no mpirun on PATH") == 6
+    output = capsys.readouterr().out
+    assert " 0 failed, " in output and output.count("there is no mpirun on PATH") == 6
 
 
-OURS = {
+BUILT_IN = {
     "quadratic": {"dimension": 12, "noise": 0.3, "lambda_": 0.01},
     "autoencoder": {"data": "sample", "images": 40, "code_size": 2},
     "logistic": {"data": "sample", "l2": 0.01},
@@ -90,9 +90,9 @@ OURS = {
 }
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", BUILT_IN)
 def test_our_problems_pass(name):
-    table = {key.rstrip("_"): value for key, value in OURS[name].items()}
+    table = {key.rstrip("_"): value for key, value in BUILT_IN[name].items()}
     assert_all(problem_checks(build(PROBLEMS[name], table, "problem")))
 
 

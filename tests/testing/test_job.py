@@ -20,7 +20,11 @@ def submit(tmp_path):
 
     code : of srun
     """
-    script, said, folder = tmp_path / "a" / "job.sbatch", tmp_path / "said", tmp_path / "elsewhere"
+    script, message, folder = (
+        tmp_path / "a" / "job.sbatch",
+        tmp_path / "said",
+        tmp_path / "elsewhere",
+    )
     assert main(["new", "job", str(script)]) == 0
     folder.mkdir()
 
@@ -28,7 +32,7 @@ def submit(tmp_path):
         for name, status in (("srun", code), ("scontrol", 0)):
             Path(folder, name).write_text(STAND_IN.format(code=status))
             Path(folder, name).chmod(0o755)
-        slurm = {"SLURM_SUBMIT_DIR": str(folder), "SLURM_JOB_ID": "7", "SAID": str(said)}
+        slurm = {"SLURM_SUBMIT_DIR": str(folder), "SLURM_JOB_ID": "7", "SAID": str(message)}
         path = {"PATH": f"{folder}:{os.environ['PATH']}", "USER": "someone"}
         job = subprocess.run(
             ["bash", str(script), *words],
@@ -39,20 +43,20 @@ def submit(tmp_path):
             check=False,
             timeout=60,
         )
-        lines = said.read_text().splitlines() if said.exists() else []
+        lines = message.read_text().splitlines() if message.exists() else []
         return job.returncode, [line.replace(str(folder), "FOLDER") for line in lines], job.stderr
 
     return run
 
 
 def test_a_run_goes_on_from_its_checkpoint_in_the_folder_of_sbatch(submit):
-    code, said, _ = submit("run", "e.toml", "--out", "log.h5")
-    assert (code, said) == (0, [f"{SRUN} run e.toml --out log.h5 --resume"])
+    code, message, _ = submit("run", "e.toml", "--out", "log.h5")
+    assert (code, message) == (0, [f"{SRUN} run e.toml --out log.h5 --resume"])
 
 
 def test_a_job_that_slurm_stops_queues_itself_again(submit):
-    code, said, _ = submit("run", "e.toml", code=143)
-    assert (code, said[1:]) == (143, ["scontrol FOLDER requeue 7"])
+    code, message, _ = submit("run", "e.toml", code=143)
+    assert (code, message[1:]) == (143, ["scontrol FOLDER requeue 7"])
 
 
 def test_a_task_of_an_array_runs_its_share_of_a_sweep(submit):
@@ -61,5 +65,5 @@ def test_a_task_of_an_array_runs_its_share_of_a_sweep(submit):
 
 
 def test_without_a_command_there_is_a_line(submit):
-    code, said, error = submit()
-    assert (code, said) == (2, []) and error.startswith("job.sbatch: needs a command of mpisim")
+    code, message, error = submit()
+    assert (code, message) == (2, []) and error.startswith("job.sbatch: needs a command of mpisim")

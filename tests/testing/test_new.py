@@ -62,10 +62,10 @@ def test_what_is_made_passes_mpisim_check_on_several_ranks(made):
             assert any(line.startswith(f"ok      {subject}: ") and what in line for line in lines)
 
 
-def test_what_is_made_passes_its_own_tests_and_ruff(made):
-    own = ["pytest", "-q", "-p", "no:cacheprovider"]
+def test_what_is_made_passes_its_tests_and_ruff(made):
+    tests = ["pytest", "-q", "-p", "no:cacheprovider"]
     lint = ["ruff", "check", "--isolated", "--select", "E,F,I,B,UP", "--line-length", "100", "."]
-    for command in (own, lint):
+    for command in (tests, lint):
         job = subprocess.run(
             [sys.executable, "-m", *command],
             cwd=made,
@@ -94,12 +94,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "name", "said"), REFUSED)
-def test_names_that_cannot_be_used_are_one_line(kind, name, said, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(("kind", "name", "message"), REFUSED)
+def test_names_that_cannot_be_used_are_one_line(kind, name, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["new", kind, name]) == 2
     line = capsys.readouterr().err.rstrip("\n")
-    assert said in line and "\n" not in line and not list(tmp_path.iterdir())
+    assert message in line and "\n" not in line and not list(tmp_path.iterdir())
 
 
 def test_a_copy_starts_as_the_method_that_it_is_like(tmp_path, monkeypatch):

@@ -1,4 +1,7 @@
-"""Settings with round numbers, for formulas that are evaluated by hand."""
+"""Settings with round numbers, and the calligraphic L of quantization by enumeration."""
+
+from itertools import product
+from math import ceil
 
 import numpy as np
 
@@ -35,3 +38,33 @@ def theory(capsys, *settings: str, epsilon: str = "0.01") -> str:
     flags = [flag for setting in settings for flag in ("--set", setting)]
     assert main(["theory", "--epsilon", epsilon, *flags]) == 0
     return capsys.readouterr().out
+
+
+def error(diagonal: np.ndarray, h: np.ndarray, v: np.ndarray) -> float:
+    """E|Q_h(x) - x|_L^2 for x with |x_j| = v_j and |x| = 1."""
+    r = v / h - np.floor(v / h)
+    return float((diagonal * h**2 * r * (1 - r)).sum())
+
+
+def true_cal_L(diagonal: np.ndarray, h: np.ndarray) -> tuple[float, np.ndarray]:
+    """cal-L(Q_h, L) and where it is attained: v, shape (d,), |v| = 1."""
+    best, where = -1.0, np.zeros(h.size)
+    for cell in product(*(range(ceil(1 / step)) for step in h)):
+        low, high = np.array(cell) * h, (np.array(cell) + 1) * h
+        if (low**2).sum() <= 1 <= (high**2).sum():
+            v = _best_in_cell(diagonal, low, high)
+            value = float((diagonal * (v - low) * (high - v)).sum())
+            if value > best:
+                best, where = value, v
+    return best, where
+
+
+def _best_in_cell(diagonal, low, high):
+    left, right = -float(diagonal.max()), 1e9
+    for _ in range(200):
+        middle = (left + right) / 2
+        slope = diagonal + middle
+        v = np.where(slope > 0, diagonal * (low + high) / (2 * np.where(slope > 0, slope, 1)), high)
+        v = np.clip(v, low, high)
+        left, right = (middle, right) if (v**2).sum() > 1 else (left, middle)
+    return v

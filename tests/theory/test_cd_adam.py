@@ -71,8 +71,8 @@ def test_orders_of_table_1():
 
 
 def report(capsys, *settings: str) -> str:
-    own = ("method.name=cd-adam", "problem.name=logistic-nonconvex-reg", "method.stepsize=0.01")
-    return theory(capsys, *SAMPLE, *own, *settings, epsilon="0.1").split("PL\n", 1)[1]
+    flags = ("method.name=cd-adam", "problem.name=logistic-nonconvex-reg", "method.stepsize=0.01")
+    return theory(capsys, *SAMPLE, *flags, *settings, epsilon="0.1").split("PL\n", 1)[1]
 
 
 def cells(text: str, start: str) -> list[str]:
@@ -102,10 +102,10 @@ def test_command(capsys):
         assert order == pytest.approx(orders[name], rel=1e-3), name
     assert float(cells(text, "T")[1]) == pytest.approx(one.T(0.01), rel=1e-3)
     assert cells(text, "tau")[1] == str(one.tau(0.01))
-    own = cells(text, "1.000e-02")
-    assert own[1] == "64" and own[4:] == ["the", "experiment's"]
-    assert float(own[2]) == pytest.approx(one.worker_error(0.01, 64), rel=1e-3)
-    assert float(own[3]) == pytest.approx(one.server_error(0.01, 64), rel=1e-3)
+    flags = cells(text, "1.000e-02")
+    assert flags[1] == "64" and flags[4:] == ["the", "experiment's"]
+    assert float(flags[2]) == pytest.approx(one.worker_error(0.01, 64), rel=1e-3)
+    assert float(flags[3]) == pytest.approx(one.server_error(0.01, 64), rel=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,8 @@ def diana_case(inner: dict, multiple: float, **keys) -> float:
     known: list[np.ndarray] = []  # x*, the gradients there and L_i^-1: the same for all seeds
 
     def run(seed: int) -> np.ndarray:
-        own = plus(inner, **keys)
-        e = engine(at({"name": "diana"}, multiple), own, LOGISTIC, loaded, seed)
+        smooth = plus(inner, **keys)
+        e = engine(at({"name": "diana"}, multiple), smooth, LOGISTIC, loaded, seed)
         gamma, alpha = e.step.gamma, e.estimator.alpha
         weight = 4 * e.compressor.cal_L_max / (alpha * N) * gamma**2
         if not known:

@@ -96,15 +96,15 @@ def test_equation_51_is_not_named_beyond_its_conditions():
 
     one, d = in_groups(12, 24, 3, 0.5), 24
     assert "(51)" in shown(one)[0] and "derived here" not in shown(one)[0]
-    own = one.setting.groups
+    grouped = one.setting.groups
     unequal = Groups(np.repeat([0, 1, 2], [3, 4, 5]), np.ones(3), np.ones(3))
-    quantized = Groups(own.groups.label, np.full(3, 1.5), np.ones(3))
+    quantized = Groups(grouped.groups.label, np.full(3, 1.5), np.ones(3))
     for change in (
         {"condition": "PL", "c": dataclasses.replace(one.setting.c, mu=0.1)},
         {"d": 11, "zeta": 11 / 4},  # n > d
         {"d": 3, "zeta": 1.0},  # G > d
-        {"groups": dataclasses.replace(own, groups=unequal), "zeta": d / 3},
-        {"groups": dataclasses.replace(own, groups=quantized)},
+        {"groups": dataclasses.replace(grouped, groups=unequal), "zeta": d / 3},
+        {"groups": dataclasses.replace(grouped, groups=quantized)},
     ):
         other = dataclasses.replace(one, setting=dataclasses.replace(one.setting, **change))
         assert "derived here" in shown(other)[0] and shown(other)[0].endswith(" -"), change

@@ -10,7 +10,7 @@ from mpisim.problems import PROBLEMS
 from mpisim.problems.base import Problem
 from mpisim.problems.linear_models import CURVATURE
 from mpisim.theory.smoothness import constants, matrices
-from tests.problems.support import FORMS, NAMES, LocalStar, attach, make_rows, on_ranks, part
+from tests.problems.support import FORMS, NAMES, LocalStar, attach, make_rows
 
 RANGES = [(0, 100), (100, 101), (101, 390), (390, 391), (391, 650), (650, 700)]
 SLACK = 1 + 1e-10
@@ -29,10 +29,10 @@ def changes(problem, x, y):
 
 
 def check_pair(problem, c, x, y):
-    each, whole = changes(problem, x, y)
-    assert (each <= c.L_i * SLACK).all() and whole <= c.L * SLACK
+    each, full = changes(problem, x, y)
+    assert (each <= c.L_i * SLACK).all() and full <= c.L * SLACK
     assert np.mean(each**2) <= c.L_plus**2 * SLACK
-    assert np.mean(each**2) - whole**2 <= c.L_pm**2 * SLACK + 1e-12 * c.L_plus**2
+    assert np.mean(each**2) - full**2 <= c.L_pm**2 * SLACK + 1e-12 * c.L_plus**2
 
 
 @pytest.mark.drawn(6)
@@ -82,8 +82,8 @@ def test_variance_bound_of_logistic():
     """Half of the way from the variance of the largest Hessians to L_+."""
     _, problem, c = smooth("logistic")
     h = matrices(problem)
-    whole = h.mean(axis=0)
-    variance = np.linalg.eigvalsh(np.mean([(m - whole) @ (m - whole) for m in h], axis=0))[-1]
+    full = h.mean(axis=0)
+    variance = np.linalg.eigvalsh(np.mean([(m - full) @ (m - full) for m in h], axis=0))[-1]
     assert c.L_pm == pytest.approx((np.sqrt(variance) + c.L_plus) / 2, rel=1e-10)
     assert np.sqrt(variance) <= c.L_pm < c.L_plus  # attained at x = 0, so no bound can be below
 
@@ -97,19 +97,19 @@ def test_least_squares_against_dense_eigenvalues(form, reduction):
         a[start:stop].T @ a[start:stop] / w + 0.3 * np.eye(a.shape[1])
         for (start, stop), w in zip(RANGES, weight, strict=True)
     ]
-    whole = np.mean(each, axis=0)
-    variance = np.mean([(h - whole) @ (h - whole) for h in each], axis=0)
+    full = np.mean(each, axis=0)
+    variance = np.mean([(h - full) @ (h - full) for h in each], axis=0)
 
     def top(h):
         return np.linalg.eigvalsh(h)[-1]
 
     assert np.allclose(c.L_i, [top(h) for h in each], rtol=1e-12)
-    assert pytest.approx(top(whole), rel=1e-11) == c.L
+    assert pytest.approx(top(full), rel=1e-11) == c.L
     assert c.L_plus == pytest.approx(
         np.sqrt(top(np.mean([h @ h for h in each], axis=0))), rel=1e-11
     )
     assert c.L_pm == pytest.approx(np.sqrt(top(variance)), rel=1e-11)
-    assert c.mu == pytest.approx(np.linalg.eigvalsh(whole)[0], rel=1e-9)
+    assert c.mu == pytest.approx(np.linalg.eigvalsh(full)[0], rel=1e-9)
     assert all(sharp for name, sharp in c.sharp.items() if name != "cal_L_i")
 
 
@@ -123,21 +123,6 @@ def test_identical_functions(name):
     if name == "least-squares":  # found without being told
         twice = attach(name, np.vstack([a, a]), np.tile(y, 2), [(0, 700), (700, 1400)])
         assert constants(twice, LocalStar(2)).L_pm <= 1e-7 * c.L
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("form", ["ones", "dense"])
-def test_ranks_do_not_change_a_bit(name, form):
-    a, y = make_rows(form)
-    keys = {"dense": form == "dense", "l2": 0.1}
-    whole = constants(attach(name, a, y, RANGES, **keys), LocalStar(6))
-
-    def on_rank(star):
-        return constants(part(name, a, y, RANGES, star.first, star.m, **keys), star)
-
-    for c in on_ranks([0, 1, 3, 2], on_rank):
-        assert np.array_equal(c.L_i, whole.L_i)
-        assert (c.L, c.L_plus, c.L_pm, c.mu) == (whole.L, whole.L_plus, whole.L_pm, whole.mu)
 
 
 def test_unknown_problems_say_so():

@@ -1,14 +1,21 @@
-"""Step sizes against numbers worked out by hand, their reductions and their monotonicity."""
+"""Step sizes by hand, their reductions and monotonicity, also for workers that draw together."""
 
 import dataclasses
 from math import inf, sqrt
 
+import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
+from mpisim.problems.quadratic import Quadratic
 from mpisim.theory import stepsizes as steps
+from mpisim.theory.compression import Groups
+from mpisim.theory.setting import GroupConstants, group_constants
+from mpisim.theory.smoothness import constants, matrices
 from tests.helpers import run_tables, table
+from tests.problems.support import LocalStar, attach, make_rows
 from tests.theory.support import setting
+from tests.theory.test_smoothness import RANGES
 
 
 def convex(*args, **how):
@@ -130,3 +137,117 @@ def test_condition_of_an_experiment(tmp_path):
     assert run("c", {"theory": 1.0, "condition": "nonconvex"}) == smooth
     twice = run("d", {"theory": 2.0, "condition": "PL"})
     assert twice == (2 * pl[0], f"2 x {pl[1]}")
+
+
+def together(A, B, L_pm=3.0, **keys):
+    """L_- = 4, L_+ = 5."""
+    of = setting(1.0, **keys)
+    c = dataclasses.replace(of.c, L_pm=L_pm)
+    return dataclasses.replace(of, A=A, B=B, correlated=True, c=c)
+
+
+def test_by_hand_of_together():
+    s = together(1.0, 1.0)
+    assert steps.marina(s, 0.5).gamma == 1 / (4 + 3)  # (1-p)/p = 1
+    assert steps.marina(s, 0.2).gamma == 1 / (4 + 2 * 3)
+    assert steps.marina(together(1.0, 0.75, L_pm=0.0), 0.5).gamma == 1 / (4 + 2.5)
+    assert steps.marina(together(4.0, 0.0), 0.5).gamma == 1 / (4 + 10)
+    assert steps.marina(together(1.0, 1.0, L_pm=0.0), 0.001).gamma == 1 / 4  # as gradient descent
+    assert "Theorem 4" in steps.marina(s, 0.5).source
+
+
+def test_by_hand_under_pl_of_together():
+    s = together(1.0, 1.0, condition="PL", mu=0.001)
+    assert steps.marina(s, 1 / 3).gamma == pytest.approx(1 / (4 + 3 * 2), rel=1e-14)
+    assert "Theorem 5" in steps.marina(s, 1 / 3).source
+    assert steps.marina(together(1.0, 1.0, condition="PL", mu=4.0), 0.25).gamma == 0.25 / 8
+
+
+def test_theorem_4_for_independent_workers_on_request():
+    """omega / n and L_+ under the root, L_- before it; L_± does not count."""
+    s = setting(8.0)  # n = 2, L_- = 4, L_+ = 5
+    assert steps.marina(s, 0.5, "permk").gamma == pytest.approx(1 / (4 + 5 * 2), rel=1e-15)
+    assert steps.marina(s, 0.5).gamma == pytest.approx(1 / (5 + 5 * 2), rel=1e-15)
+    assert "Theorem 4" in steps.marina(s, 0.5, "permk").source
+    under = setting(8.0, condition="PL", mu=0.001)
+    assert steps.marina(under, 1 / 3, "permk").gamma == pytest.approx(1 / (4 + 5 * 4), rel=1e-14)
+    assert "Theorem 5" in steps.marina(under, 1 / 3, "permk").source
+    with pytest.raises(InputError, match="unbiased compressors only"):
+        steps.marina(setting(alpha=0.5), 0.5, "permk")
+
+
+def grouped(A, B, L_plus, L_pm, label, **keys):
+    groups = GroupConstants(Groups(*map(np.array, (label, A, B))), *map(np.array, (L_plus, L_pm)))
+    return dataclasses.replace(together(1.0, 1.0, L_pm=9.0, **keys), groups=groups)
+
+
+def test_theorems_10_and_11_by_hand():
+    three = [0, 0, 1]  # shares 2/3 and 1/3
+    s = grouped([1.0, 3.0], [1.0, 2.0], [5.0, 6.0], [3.0, 0.0], three)
+    assert s.groups.L_hat_sq == pytest.approx(4 / 9 * 9 + 1 / 9 * 36, rel=1e-15)
+    assert steps.marina(s, 0.5).gamma == pytest.approx(1 / (4 + 8**0.5), rel=1e-15)
+    assert "Theorem 10" in steps.marina(s, 0.5).source
+    under = dataclasses.replace(s, condition="PL", c=dataclasses.replace(s.c, mu=1e-3))
+    assert steps.marina(under, 0.5).gamma == pytest.approx(1 / (4 + 4), rel=1e-15)
+    assert "Theorem 11" in steps.marina(under, 0.5).source
+    worse = grouped([1.0, 1.0], [1.0, 1.0], [5.0, 6.0], [20.0, 20.0], three)
+    assert "Theorem 4" in steps.marina(worse, 0.5).source  # L_± = 9 of all is less
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        steps.dcgd,
+        steps.diana_convex,
+        steps.diana_nonconvex,
+        lambda s: steps.vr_diana(s, 3),
+        lambda s: steps.vr_marina(s, 0.5, 1),
+        lambda s: steps.pp_marina(s, 0.5, 1),
+    ],
+)
+def test_theorems_for_independent_workers_say_so(step):
+    with pytest.raises(InputError, match="compress independently of each other only"):
+        step(together(1.0, 1.0))
+
+
+LABEL = np.array([0, 1, 0, 2, 1, 0])
+
+
+GROUPS = Groups(LABEL, np.ones(3), np.ones(3))
+
+
+def top(h):
+    return np.linalg.eigvalsh(h)[-1]
+
+
+def dense(h):
+    """L_+ and L_± of quadratics with Hessians h (m, d, d): Theorem 3 and Example 3."""
+    square, mean = np.mean(h @ h, axis=0), h.mean(axis=0)
+    return np.sqrt(top(square)), np.sqrt(max(0.0, top(square - mean @ mean)))
+
+
+def test_least_squares_against_dense_eigenvalues():
+    a, y = make_rows("dense")
+    problem = attach("least-squares", a, y, RANGES, dense=True, l2=0.3)
+    star = LocalStar(6)
+    result = group_constants(GROUPS, problem, constants(problem, star), star)
+    h = matrices(problem)
+    for k in range(3):
+        L_plus, L_pm = dense(h[k == LABEL])
+        assert result.L_plus[k] == pytest.approx(L_plus, rel=1e-10)
+        assert result.L_pm[k] == pytest.approx(L_pm, rel=1e-9, abs=1e-6 * L_plus)
+    assert result.L_pm[2] == pytest.approx(0, abs=1e-6)  # one worker alone
+
+
+def test_quadratic_tasks_in_closed_form():
+    task = Quadratic(workers=6, dimension=7, noise=0.4, lambda_=0.01)
+    task.load(6, 0, 6, 3, np.dtype(float))
+    star = LocalStar(6)
+    result = group_constants(GROUPS, task, constants(task, star), star)
+    h = np.array([task.hessian(np.zeros(7)).rows(i, 0, 7) for i in range(6)])
+    for k in range(3):
+        assert (result.L_plus[k], result.L_pm[k]) == pytest.approx(dense(h[k == LABEL]), abs=1e-7)
+    published = constants(task, star, "published")
+    result = group_constants(GROUPS, task, published, star, "published")
+    rms = [np.sqrt(np.mean(published.L_i[k == LABEL] ** 2)) for k in range(3)]
+    assert result.L_plus == pytest.approx(rms) and result.L_pm == pytest.approx(rms)

@@ -163,15 +163,3 @@ def test_command(capsys):
     ):
         assert part in text, part
     assert "nan" not in text and "none" not in text
-
-
-def test_command_batches_and_heavy_ball(capsys):
-    common = (*SAMPLE, "problem.name=nonconvex-loss", "compressor.name=natural")
-    text = theory(
-        capsys, *common, "method.name=vr-marina-online", "method.batch=0.01", "method.stepsize=0.1"
-    )
-    assert "b' = 4, p = " in text and "b = 160" in text and " x theory" in text
-    text = theory(
-        capsys, *common, "method.name=marina", "method.optimizer=heavy-ball", "method.stepsize=1.0"
-    )
-    assert "none: there is no theorem for 'heavy-ball'" in text

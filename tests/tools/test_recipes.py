@@ -27,10 +27,12 @@ def test_what_is_installed_is_there(name):
     assert name in (ROOT / "docs/how-to/cluster.md").read_text()
 
 
-def test_open_mpi_is_told_what_it_is_told_elsewhere():
-    told = dict(re.findall(r'^export (\w+_MCA_\w+|OMPI_ALLOW\w+)="\$\{\w+:-(.*)\}"', OPENMPI, re.M))
+def test_open_mpi_has_the_same_settings_everywhere():
+    message = dict(
+        re.findall(r'^export (\w+_MCA_\w+|OMPI_ALLOW\w+)="\$\{\w+:-(.*)\}"', OPENMPI, re.M)
+    )
     settings = dict(re.findall(r"((?:OMPI|PRTE)_\w+)=(\S+)", recipe("Dockerfile")))
-    assert len(settings) == 4 and settings.items() <= told.items()
+    assert len(settings) == 4 and settings.items() <= message.items()
 
 
 OPENMPI = (ROOT / "tools" / "env.openmpi").read_text()

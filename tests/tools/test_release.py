@@ -1,24 +1,31 @@
-"""What is packaged, and the lowest versions that it is tested with."""
+"""What is packaged, and the tools around it."""
 
 import json
 import re
+import tomllib
 from configparser import ConfigParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mpisim.core import VERSION
-from tools import lowest
+from mpisim.problems.data import libsvm
+from mpisim.runs.sweep import grid as sweeps
+from tools import import_circles, lowest, warm_up
+from tools.cards import PICTURE, digest
 from tools.check_site import loads
+from tools.demo import __main__ as demo
+from tools.demo import words
 from tools.release_check import environment
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_every_requirement_has_a_lowest_version():
-    found = list(lowest.constraints((ROOT / "setup.cfg").read_text()))
-    assert {"numpy==2.0.*", "mpi4py==4.1.*"} <= set(found)
-    assert len(set(found)) == len(found) > 20
+    result = list(lowest.constraints((ROOT / "setup.cfg").read_text()))
+    assert {"numpy==2.0.*", "mpi4py==4.1.*"} <= set(result)
+    assert len(set(result)) == len(result) > 20
     text = "[options]\ninstall_requires =\n    numpy\n[options.extras_require]\n"
     with pytest.raises(SystemExit, match="'numpy' is not NAME >= VERSION"):
         list(lowest.constraints(text))
@@ -48,13 +55,13 @@ def test_the_package_is_tried_without_the_checkout(monkeypatch, tmp_path):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("MPISIM_DATA", "/data")
     monkeypatch.setenv("PATH", f"{ROOT}/.venv/bin:/usr/bin")
-    found = environment(tmp_path / "bin", tmp_path)
-    assert found["PATH"] == f"{tmp_path}/bin:/usr/bin" and found["HOME"] == str(tmp_path)
-    assert not {"PYTHONPATH", "MPISIM_DATA"} & set(found)
+    result = environment(tmp_path / "bin", tmp_path)
+    assert result["PATH"] == f"{tmp_path}/bin:/usr/bin" and result["HOME"] == str(tmp_path)
+    assert not {"PYTHONPATH", "MPISIM_DATA"} & set(result)
 
 
 @pytest.mark.parametrize(
-    ("page", "found"),
+    ("page", "result"),
     [
         ('<script src="https://cdn.net/x.js"></script>', ["https://cdn.net/x.js"]),
         ('<link rel="stylesheet" href="//fonts.net/a.css">', ["//fonts.net/a.css"]),
@@ -62,5 +69,64 @@ def test_the_package_is_tried_without_the_checkout(monkeypatch, tmp_path):
         ('<link rel="canonical" href="https://mpisim.net/a.html">', []),
     ],
 )
-def test_a_site_loads_nothing_from_elsewhere(page, found):
-    assert loads(page) == found
+def test_a_site_loads_nothing_from_elsewhere(page, result):
+    assert loads(page) == result
+
+
+LAZY = "def f():\n    from mpisim.room import a\n"
+
+
+TYPES = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import mpisim.room.a\n"
+
+
+@pytest.mark.parametrize("back", [LAZY, TYPES, "from mpisim.room.a import x\n"])
+def test_a_circle_within_a_room(back, tmp_path):
+    room = tmp_path / "mpisim" / "room"
+    room.mkdir(parents=True)
+    (room / "__init__.py").write_text("")
+    (room / "a.py").write_text("from mpisim.room.b import f\n")
+    (room / "b.py").write_text("import os\n")
+    assert import_circles.circle(tmp_path) == []
+    (room / "b.py").write_text(back)
+    assert sorted(set(import_circles.circle(tmp_path))) == ["mpisim.room.a", "mpisim.room.b"]
+
+
+def test_the_picture_holds_todays_numbers():
+    assert digest().encode() in PICTURE.read_bytes(), "run python -m tools.cards"
+
+
+def test_every_run_of_the_warm_up_succeeds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert warm_up.main() == 0
+    assert capsys.readouterr().err == ""
+
+
+GRID = tomllib.loads((Path(demo.__file__).with_name("grid.toml")).read_text())
+
+
+def test_words():
+    """Rows of norm 1, the same each time; each topic has frequent words of its own."""
+    text = words.libsvm(topics=2)
+    assert text == words.libsvm(topics=2)
+    table = libsvm.parse(text.encode(), "words")
+    assert table.rows == 2 * words.ROWS and table.features <= words.WORDS
+    assert set(np.unique(table.labels)) == {-1, 1}
+    norms = [sum(float(e.split(":")[1]) ** 2 for e in row.split()[1:]) for row in text.splitlines()]
+    assert np.allclose(norms, 1, atol=1e-2)
+    rows = [{e.split(":")[0] for e in row.split()[1:]} for row in text.splitlines()]
+    first, second = (set.union(*rows[i : i + words.ROWS]) for i in (0, words.ROWS))
+    assert len(first & second) < 0.5 * len(first)
+
+
+def test_each_method_is_repeated_at_its_step_on_all_ranks():
+    steps = {one["method"]["name"]: 2.0**k for k, one in enumerate(GRID["sweep"]["methods"])}
+    _, points = sweeps.points(demo.repeated(GRID, steps), [], "logs")
+    assert len(points) == len(demo.SEEDS) * len(steps)
+    for point in points:
+        assert point["method"]["stepsize"] == steps[point["method"]["name"]]
+        assert point["run"]["ranks"] == "all" and point["run"]["stop"] == GRID["run"]["stop"]
+    assert GRID["run"]["stop"] == {demo.TARGET.y: demo.TARGET.level}
+
+
+def test_every_method_has_the_same_steps_and_a_curve():
+    assert all(one.keys() <= {"method", "compressor"} for one in GRID["sweep"]["methods"])
+    assert "gd" in {one["method"]["name"] for one in GRID["sweep"]["methods"]}

@@ -38,7 +38,7 @@ from tests.trials import (
     users,
 )
 
-# Each has ``choose(seed, number)``, a trial with a ``text()``, and ``attempt(trial)``: what is
+# Each has ``choose(seed, number)``, a dataclass, and ``attempt(trial)``: what is
 # wrong, and whether what shall happen did; ``possible()`` is why it cannot be tried here.
 KINDS = {
     "fault": faults,
@@ -125,8 +125,8 @@ def outcome(name: str, seed: int) -> dict[str, str]:
         problem, happened = KINDS[kind].attempt(trial)
     word = "failed" if problem else "ok" if happened else "ok, not reached"
     text = f": {problem!r}" if problem else ""
-    print(f"{name}: {trial.text()}: {word}{text} ({time.monotonic() - start:.1f} s)", flush=True)
-    return {"name": name, "outcome": word, "trial": trial.text(), "problem": problem}
+    print(f"{name}: {trial}: {word}{text} ({time.monotonic() - start:.1f} s)", flush=True)
+    return {"name": name, "outcome": word, "trial": str(trial), "problem": problem}
 
 
 if __name__ == "__main__":

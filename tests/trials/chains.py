@@ -4,7 +4,6 @@ Whatever is left must be resumed by the next one, and by the last to the log of 
 """
 
 import dataclasses
-import json
 import random
 import tempfile
 import time
@@ -12,17 +11,16 @@ from pathlib import Path
 
 import tomli_w
 
-from tests.resumes import differences
 from tests.trials.entry import EVERYWHERE, ON_RANK_0, Fault
 from tests.trials.faults import OFTEN, unreadable
 from tests.trials.job import (
     EXPERIMENTS,
-    PATIENCE,
     errors,
-    go_on,
+    goes_on,
     kill,
-    reference,
-    start_job,
+    late_after,
+    start_with,
+    tables_of,
     wait_for,
     what_is_left,
 )
@@ -39,12 +37,6 @@ class Link:
     fault: Fault
     moment: float | None
 
-    def text(self) -> str:
-        """In some words."""
-        where = f"{self.fault.place}, call {self.fault.call}"
-        when = where if self.moment is None else f"after {self.moment:.2f} s"
-        return f"{self.fault.action} on {self.ranks} {self.layout}, {when}"
-
 
 @dataclasses.dataclass(frozen=True)
 class Chain:
@@ -55,15 +47,9 @@ class Chain:
     links: tuple[Link, ...]
     again: int
 
-    def text(self) -> str:
-        """In a line."""
-        return f"{self.experiment}: {'; '.join(link.text() for link in self.links)}"
-
     def tables(self) -> dict:
         """The experiment."""
-        tables = EXPERIMENTS[self.experiment]
-        run = {"log_every": self.log_every, "checkpoint_seconds": 0.02}
-        return tables | {"run": tables["run"] | run}
+        return tables_of(self.experiment, log_every=self.log_every, checkpoint_seconds=0.02)
 
 
 def choose(seed: int, number: int) -> Chain:
@@ -90,20 +76,18 @@ def attempt(chain: Chain) -> tuple[str, bool]:
         log.parent.mkdir()
         (parent / "job.toml").write_text(tomli_w.dumps(chain.tables()))
         for number, link in enumerate(chain.links):
-            code, said, in_time = _run(link, parent, log)
+            code, message, in_time = _run(link, parent, log)
             happened.append(code != 0)
-            problems = what_is_left(parent, said) + ([] if in_time else ["still running"])
+            problems = what_is_left(parent, message) + ([] if in_time else ["still running"])
             if log.exists():
                 problems += unreadable(log, chain.experiment, chain.log_every)
-            if code != 0 and link.fault.action == "kill" and errors(said):
-                problems.append(f"{errors(said)}")
+            if code != 0 and link.fault.action == "kill" and errors(message):
+                problems.append(f"{errors(message)}")
             if problems:
                 return f"start {number + 1}: {'; '.join(problems)}", True
-        said = go_on(chain.again, parent, chain.tables(), log, "--resume")
-        if said:
-            return f"cannot be resumed: {said}", True
-        wrong = differences(reference(chain.experiment, log_every=chain.log_every), log)
-        return "; ".join(f"resumed, {one} differs" for one in wrong), all(happened)
+        name, every = chain.experiment, chain.log_every
+        problem = goes_on(chain.again, parent, name, chain.tables(), log, log_every=every)
+        return problem, all(happened)
 
 
 def _run(link: Link, parent: Path, log: Path) -> tuple[int, str, bool]:
@@ -111,17 +95,12 @@ def _run(link: Link, parent: Path, log: Path) -> tuple[int, str, bool]:
     mark = parent / "mark"
     mark.unlink(missing_ok=True)
     fault = dataclasses.replace(link.fault, folder=str(log.parent), mark=str(mark))
-    words = ["run", str(parent / "job.toml"), "--set", f"run.layout={link.layout}"]
-    words += ["--out", str(log), "--resume"]
-    text = json.dumps(dataclasses.asdict(fault))
-    job = start_job(link.ranks, parent, "-m", "tests.trials.entry", text, *words)
+    words = [str(parent / "job.toml"), "--set", f"run.layout={link.layout}", "--out", str(log)]
+    job = start_with(fault, link.ranks, parent, *words, "--resume")
     if link.moment is not None:
         time.sleep(link.moment)
         kill(job, fault)
         mark.touch()
 
-    def late() -> bool:
-        return mark.exists() and time.time() - mark.stat().st_mtime > PATIENCE
-
-    in_time = wait_for(job, parent, late)
+    in_time = wait_for(job, parent, late_after(mark))
     return job.returncode, (parent / "stderr").read_text(), in_time

@@ -1,7 +1,6 @@
 """One trial: a real job, a fault, and what is left of it."""
 
 import dataclasses
-import json
 import os
 import random
 import shutil
@@ -22,11 +21,12 @@ from tests.resumes import differences
 from tests.trials.entry import EVERYWHERE, ON_RANK_0, Fault
 from tests.trials.job import (
     EXPERIMENTS,
-    PATIENCE,
     go_on,
     kill,
+    late_after,
     reference,
-    start_job,
+    start_with,
+    tables_of,
     wait_for,
     what_is_left,
 )
@@ -60,18 +60,8 @@ class Trial:
 
     def tables(self) -> dict:
         """The experiment."""
-        tables = EXPERIMENTS[self.experiment]
-        run = {"log_every": self.log_every, "layout": self.layout, "checkpoint_seconds": 0.02}
-        return tables | {"run": tables["run"] | run}
-
-    def text(self) -> str:
-        """In a line."""
-        fault = self.fault
-        where = f"rank {fault.rank}, {fault.place}, call {fault.call}"
-        if self.moment is not None:
-            where = f"after {self.moment:.2f} s"
-        cut = f", {self.cut} cut to {self.share:.0%}" if self.cut else ""
-        return f"{self.experiment} on {self.ranks} {self.layout}: {fault.action}, {where}{cut}"
+        every, layout = self.log_every, self.layout
+        return tables_of(self.experiment, log_every=every, layout=layout, checkpoint_seconds=0.02)
 
 
 def choose(seed: int, number: int) -> Trial:
@@ -132,34 +122,30 @@ def _mount(folder: Path, options: str) -> bool:
 
 def _run(trial: Trial, parent: Path, log: Path) -> list[str]:
     """Run the job until the fault has ended it; what is wrong with its end."""
-    words = ["run", str(parent / "job.toml"), "--out", str(log)]
-    fault = json.dumps(dataclasses.asdict(trial.fault))
-    job = start_job(trial.ranks, parent, "-m", "tests.trials.entry", fault, *words)
+    job = start_with(trial.fault, trial.ranks, parent, str(parent / "job.toml"), "--out", str(log))
     mark = Path(trial.fault.mark)
     if trial.moment is not None:
         time.sleep(trial.moment)
         kill(job, trial.fault)
         mark.touch()
 
-    def late() -> bool:  # an output that fails shows when there is something to write
-        noticed = trial.fault.action not in (*OUTPUT, "use up inodes") and mark.exists()
-        return noticed and time.time() - mark.stat().st_mtime > PATIENCE
-
-    if not wait_for(job, parent, late):
+    # an output that fails shows when there is something to write
+    slow = trial.fault.action in (*OUTPUT, "use up inodes")
+    if not wait_for(job, parent, (lambda: False) if slow else late_after(mark)):
         return ["still running long after the fault"]
-    said = (parent / "stderr").read_text()
+    output = (parent / "stderr").read_text()
     problems = []
     if mark.exists() and job.returncode == 0 and not _harmless(trial, log):
         problems.append("exit code 0")
     if not mark.exists() and job.returncode != 0:
-        problems.append(f"exit code {job.returncode} without a fault: {said[-500:]}")
+        problems.append(f"exit code {job.returncode} without a fault: {output[-500:]}")
     if (
         mark.exists()
         and trial.fault.action == "raise"
-        and said.count("RuntimeError: one bad day") != 1
+        and output.count("RuntimeError: one bad day") != 1
     ):
-        problems.append(f"the error is not said once: {said[-1000:]}")
-    return problems + what_is_left(parent, said)
+        problems.append(f"the error is not said once: {output[-1000:]}")
+    return problems + what_is_left(parent, output)
 
 
 def _harmless(trial: Trial, log: Path) -> bool:
@@ -191,19 +177,19 @@ def unreadable(log: Path, experiment: str, log_every: int) -> list[str]:
         expected = {name: data[:] for name, data in file["rounds"].items()}
     try:
         with h5py.File(log, "r") as file:
-            found = {name: data[:] for name, data in file["rounds"].items()}
+            result = {name: data[:] for name, data in file["rounds"].items()}
     except (OSError, KeyError) as error:
         return [f"log: {error}"]
-    rows = found["round"].size
-    if found.keys() != expected.keys() or any(v.size != rows for v in found.values()):
+    rows = result["round"].size
+    if result.keys() != expected.keys() or any(v.size != rows for v in result.values()):
         return ["log: columns are not as they should be"]
-    if found["round"].tolist()[-1:] != expected["round"][:rows].tolist()[-1:]:
+    if result["round"].tolist()[-1:] != expected["round"][:rows].tolist()[-1:]:
         rows -= 1  # an extra row, where a signal ended the run
     return [
         f"log: {name} differs"
-        for name in found
+        for name in result
         if not name.startswith("time_")
-        and not np.array_equal(found[name][:rows], expected[name][:rows], equal_nan=True)
+        and not np.array_equal(result[name][:rows], expected[name][:rows], equal_nan=True)
     ]
 
 
@@ -216,11 +202,11 @@ def _cut(trial: Trial, log: Path) -> None:
 
 def _go_on(trial: Trial, parent: Path, log: Path) -> list[str]:
     """Resume; a file that is cut short may end in one line, anything else may not."""
-    said = go_on(trial.again, parent, trial.tables(), log, "--resume")
-    if said and trial.cut and ": " in said and "\n" not in said.strip():
-        said = go_on(trial.again, parent, trial.tables(), log, "--force")
-    if said:
-        return [f"cannot be gone on with: {said}"]
+    message = go_on(trial.again, parent, trial.tables(), log, "--resume")
+    if message and trial.cut and ": " in message and "\n" not in message.strip():
+        message = go_on(trial.again, parent, trial.tables(), log, "--force")
+    if message:
+        return [f"cannot be gone on with: {message}"]
     return [
         f"resumed, {name} differs"
         for name in differences(reference(trial.experiment, log_every=trial.log_every), log)

@@ -1,6 +1,8 @@
 """The processes of a trial's jobs, and the logs that they should have written."""
 
+import dataclasses
 import functools
+import json
 import os
 import signal
 import subprocess
@@ -15,7 +17,7 @@ import psutil
 from mpisim.core.errors import InputError
 from tests.comm.jobs import HANG_SECONDS, ROOT, environment
 from tests.helpers import run_tables
-from tests.resumes import experiments
+from tests.resumes import differences, experiments
 from tests.trials.entry import Fault
 
 PATIENCE = STUCK = HANG_SECONDS  # a job is not waited for longer, behind a fault or without
@@ -52,13 +54,13 @@ def wait_for(job: subprocess.Popen, parent: Path, late: Callable[[], bool]) -> b
     return True
 
 
-def errors(said: str) -> list[str]:
+def errors(message: str) -> list[str]:
     """mpisim's errors on stderr, without what it says of resuming."""
-    lines = [line for line in said.splitlines() if line.startswith("mpisim: ")]
+    lines = [line for line in message.splitlines() if line.startswith("mpisim: ")]
     return [line for line in lines if not any(note in line for note in NOTES)]
 
 
-def what_is_left(parent: Path, said: str) -> list[str]:
+def what_is_left(parent: Path, message: str) -> list[str]:
     """Processes that have not ended, which are killed, and crashes."""
     problems = []
     _, alive = psutil.wait_procs(processes(parent), timeout=PATIENCE)
@@ -66,8 +68,8 @@ def what_is_left(parent: Path, said: str) -> list[str]:
         problems.append(f"processes left: {[p.pid for p in alive]}")
         for process in alive:
             process.kill()
-    if "Segmentation" in said or "Fatal Python error" in said:
-        problems.append(f"crashed: {said[-500:]}")
+    if "Segmentation" in message or "Fatal Python error" in message:
+        problems.append(f"crashed: {message[-500:]}")
     return problems
 
 
@@ -88,14 +90,14 @@ def kill(job: subprocess.Popen, fault: Fault) -> None:
 
 def processes(parent: Path) -> list[psutil.Process]:
     """All that belong to the job of this folder and still run."""
-    found = []
+    result = []
     for process in psutil.process_iter():
         try:
             if process.environ().get(MARK) == str(parent):
-                found.append(process)
+                result.append(process)
         except (psutil.Error, OSError):
             continue
-    return [p for p in found if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+    return [p for p in result if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
 
 
 def go_on(ranks: int, parent: Path, tables: dict, log: Path, flag: str) -> str:
@@ -114,9 +116,36 @@ def go_on(ranks: int, parent: Path, tables: dict, log: Path, flag: str) -> str:
     if not wait_for(job, parent, lambda: False):
         return f"still running after {STUCK:.0f} s\n"
     if job.returncode != 0:
-        said = (parent / "stderr").read_text()
-        return "\n".join(errors(said)) or said
+        output = (parent / "stderr").read_text()
+        return "\n".join(errors(output)) or output
     return ""
+
+
+def tables_of(experiment: str, **run: float | str) -> dict:
+    """An experiment with these settings."""
+    tables = EXPERIMENTS[experiment]
+    return tables | {"run": tables["run"] | run}
+
+
+def start_with(fault: Fault, ranks: int, parent: Path, *words: str, name: str = "stderr"):
+    """Start `mpisim run job.toml WORDS`, or as the words say, with the fault; its process."""
+    text = json.dumps(dataclasses.asdict(fault))
+    return start_job(ranks, parent, "-m", "tests.trials.entry", text, "run", *words, name=name)
+
+
+def goes_on(ranks: int, parent: Path, experiment: str, tables: dict, log: Path, **run: int) -> str:
+    """Resume a run: what is wrong with its end or its log, against that of a run with ``run``."""
+    message = go_on(ranks, parent, tables, log, "--resume")
+    if message:
+        return f"cannot be resumed: {message}"
+    return "; ".join(
+        f"resumed, {name} differs" for name in differences(reference(experiment, **run), log)
+    )
+
+
+def late_after(mark: Path) -> Callable[[], bool]:
+    """Whether a job still runs long after the fault, which makes the file ``mark``."""
+    return lambda: mark.exists() and time.time() - mark.stat().st_mtime > PATIENCE
 
 
 @functools.cache
@@ -124,8 +153,7 @@ def reference(experiment: str, **run: int) -> Path:
     """The log of the run, with these settings, that nothing happened to."""
     folder = Path(_references().name)
     path = folder / f"{len(list(folder.iterdir()))}.h5"
-    tables = EXPERIMENTS[experiment]
-    run_tables(tables | {"run": tables["run"] | run}, path)
+    run_tables(tables_of(experiment, **run), path)
     return path
 
 

@@ -12,10 +12,6 @@ class Trial:
     seed: int
     number: int
 
-    def text(self) -> str:
-        """In a line."""
-        return f"layouts, {self.sample()}"
-
     def sample(self) -> str:
         """What tests/comm/layouts.py is told."""
         return str(1000 * self.seed + self.number) if self.number else "--all"

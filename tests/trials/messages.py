@@ -27,10 +27,6 @@ class Trial:
     seed: int
     number: int
 
-    def text(self) -> str:
-        """In a line."""
-        return f"{COPIES * PAIRS * ALL:,} messages of {ALL} kinds"
-
 
 choose = Trial
 

@@ -5,7 +5,6 @@ and everything else must be resumed, by the same command line, to the log of an 
 """
 
 import dataclasses
-import json
 import random
 import tempfile
 import time
@@ -18,11 +17,12 @@ from tests.trials.disk import Disk, possible  # noqa: F401 - of this kind of tri
 from tests.trials.entry import EVERYWHERE, ON_RANK_0, Fault
 from tests.trials.job import (
     EXPERIMENTS,
-    PATIENCE,
     errors,
-    go_on,
+    goes_on,
+    late_after,
     reference,
-    start_job,
+    start_with,
+    tables_of,
     wait_for,
     what_is_left,
 )
@@ -56,24 +56,9 @@ class Trial:
     again: int
     seed: str
 
-    def text(self) -> str:
-        """In a line."""
-        words = [
-            f"{cut.ranks} ranks, "
-            + (
-                f"{cut.fault.place}, call {cut.fault.call}"
-                if cut.moment is None
-                else f"after {cut.moment:.2f} s"
-            )
-            for cut in self.cuts
-        ]
-        return f"{self.experiment}: power cut: {'; then '.join(words)}"
-
     def tables(self) -> dict:
         """The experiment."""
-        tables = EXPERIMENTS[self.experiment]
-        run = {"log_every": self.log_every, "checkpoint_seconds": 0.05}
-        return tables | {"run": tables["run"] | run}
+        return tables_of(self.experiment, log_every=self.log_every, checkpoint_seconds=0.05)
 
 
 def choose(seed: int, number: int) -> Trial:
@@ -98,19 +83,17 @@ def attempt(trial: Trial) -> tuple[str, bool]:
         parent, log = Path(name), disk.folder / "logs" / "log.h5"
         (parent / "job.toml").write_text(tomli_w.dumps(trial.tables()))
         for cut in trial.cuts:
-            code, said, in_time = _run(cut, parent, log, disk)
+            code, message, in_time = _run(cut, parent, log, disk)
             disk.power_up()
             happened.append(code != 0)
-            problems = what_is_left(parent, said) + _broken_promises(trial, log, code, said)
+            problems = what_is_left(parent, message) + _broken_promises(trial, log, code, message)
             if not in_time:
                 problems.append("still running after the cut")
             if problems:
                 return "; ".join(problems), True
-        said = go_on(trial.again, parent, trial.tables(), log, "--resume")
-        if said:
-            return f"cannot be resumed: {said}", True
-        wrong = differences(reference(trial.experiment, log_every=trial.log_every), log)
-        return "; ".join(f"resumed, {one} differs" for one in wrong), all(happened)
+        name, every = trial.experiment, trial.log_every
+        problem = goes_on(trial.again, parent, name, trial.tables(), log, log_every=every)
+        return problem, all(happened)
 
 
 def _run(cut: Cut, parent: Path, log: Path, disk: Disk) -> tuple[int, str, bool]:
@@ -121,10 +104,9 @@ def _run(cut: Cut, parent: Path, log: Path, disk: Disk) -> tuple[int, str, bool]
     mark = parent / "mark"
     mark.unlink(missing_ok=True)
     fault = dataclasses.replace(cut.fault, folder=str(disk.folder), mark=str(mark))
-    words = ["run", str(parent / "job.toml"), "--out", str(log), "--resume"]
-    text = json.dumps(dataclasses.asdict(fault))
     before = _written(log)
-    job = start_job(cut.ranks, parent, "-m", "tests.trials.entry", text, *words)
+    words = str(parent / "job.toml"), "--out", str(log), "--resume"
+    job = start_with(fault, cut.ranks, parent, *words)
     if cut.moment is not None:
         while job.poll() is None and _written(log) == before:
             time.sleep(0.005)
@@ -133,9 +115,7 @@ def _run(cut: Cut, parent: Path, log: Path, disk: Disk) -> tuple[int, str, bool]
             time.sleep(0.005)
         mark.touch()
         disk.cut()
-    in_time = wait_for(
-        job, parent, lambda: mark.exists() and time.time() - mark.stat().st_mtime > PATIENCE
-    )
+    in_time = wait_for(job, parent, late_after(mark))
     if not mark.exists():
         disk.cut()
     return job.returncode, (parent / "stderr").read_text(), in_time
@@ -149,10 +129,10 @@ def _written(log: Path) -> list[tuple[str, int]]:
         return []
 
 
-def _broken_promises(trial: Trial, log: Path, code: int, said: str) -> list[str]:
+def _broken_promises(trial: Trial, log: Path, code: int, message: str) -> list[str]:
     if code != 0:
-        lines = errors(said)
-        return [] if len(lines) == 1 else [f"exit code {code} with {len(lines)} lines: {said}"]
+        lines = errors(message)
+        return [] if len(lines) == 1 else [f"exit code {code} with {len(lines)} lines: {message}"]
     try:
         wrong = differences(reference(trial.experiment, log_every=trial.log_every), log)
     except (OSError, KeyError) as error:

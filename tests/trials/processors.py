@@ -15,10 +15,6 @@ class Trial:
 
     setting: Setting
 
-    def text(self) -> str:
-        """In a line."""
-        return f"as a {self.setting.name}"
-
 
 def choose(seed: int, number: int) -> Trial:
     """One after the other."""

@@ -4,7 +4,6 @@ Whichever ends with exit code 0 and has written last, the log is its log, whole.
 """
 
 import dataclasses
-import json
 import random
 import subprocess
 import tempfile
@@ -17,7 +16,15 @@ import tomli_w
 
 from tests.resumes import differences
 from tests.trials.entry import Fault
-from tests.trials.job import EXPERIMENTS, STUCK, errors, reference, start_job, what_is_left
+from tests.trials.job import (
+    EXPERIMENTS,
+    STUCK,
+    errors,
+    reference,
+    start_with,
+    tables_of,
+    what_is_left,
+)
 
 ROUNDS = 4000
 NEVER = 10**9
@@ -40,12 +47,6 @@ class Race:
     commands: tuple[Command, Command]
     delay: float
     locks: bool
-
-    def text(self) -> str:
-        """In a line."""
-        words = [f"seed {c.seed} {c.flag} on {c.ranks}" for c in self.commands]
-        locks = "" if self.locks else ", no locks"
-        return f"{self.experiment}: {words[0]}, {self.delay:.2f} s later {words[1]}{locks}"
 
 
 def choose(seed: int, number: int) -> Race:
@@ -72,11 +73,11 @@ def attempt(race: Race) -> tuple[str, bool]:
             return "still running", True
         problems, idle = [], set()
         for number, job in enumerate(jobs):
-            said = (parent / f"stderr{number}").read_text()
-            idle |= {number} if "there is nothing to do" in said else set()
-            problems += what_is_left(parent, said)
-            if job.returncode not in (0, 1, 2) or (job.returncode and len(errors(said)) != 1):
-                problems.append(f"exit code {job.returncode}: {said}")
+            output = (parent / f"stderr{number}").read_text()
+            idle |= {number} if "there is nothing to do" in output else set()
+            problems += what_is_left(parent, output)
+            if job.returncode not in (0, 1, 2) or (job.returncode and len(errors(output)) != 1):
+                problems.append(f"exit code {job.returncode}: {output}")
         good = {number for number, job in enumerate(jobs) if job.returncode == 0}
         if not any(_is_of(race, race.commands[number], log) for number in good):
             problems.append(f"the log is not one of {sorted(good)}")
@@ -92,10 +93,8 @@ def _start(race: Race, command: Command, number: int, parent: Path, log: Path) -
     file, mark = parent / f"{number}.toml", str(parent / f"mark{number}")
     file.write_text(tomli_w.dumps(_tables(race, command)))
     fault = Fault("no locks", "start", NEVER if race.locks else 1, 0, 0, "", mark)
-    words = ["run", str(file), "--out", str(log), *([command.flag] if command.flag else [])]
-    text = json.dumps(dataclasses.asdict(fault))
-    entry = "-m", "tests.trials.entry", text, *words
-    return start_job(command.ranks, parent, *entry, name=f"stderr{number}")
+    words = [str(file), "--out", str(log), *([command.flag] if command.flag else [])]
+    return start_with(fault, command.ranks, parent, *words, name=f"stderr{number}")
 
 
 def _ends(jobs: list[subprocess.Popen]) -> dict[int, float]:
@@ -122,9 +121,8 @@ def _replaced_before_its_end(log: Path, race: Race, good: set[int], ends: dict[i
 
 
 def _tables(race: Race, command: Command) -> dict:
-    tables = EXPERIMENTS[race.experiment]
     run = {"rounds": ROUNDS, "seed": command.seed, "checkpoint_seconds": 0.05}
-    return tables | {"run": tables["run"] | run}
+    return tables_of(race.experiment, **run)
 
 
 def _is_of(race: Race, command: Command, log: Path) -> bool:

@@ -23,10 +23,6 @@ class Trial:
     layout: str
     more: int
 
-    def text(self) -> str:
-        """In a line."""
-        return f"{self.experiment} on {self.ranks} {self.layout}, {self.workers} workers"
-
     @property
     def workers(self) -> int:
         """At least one on each rank that holds some."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import random
 import shutil
 import tempfile
@@ -20,15 +19,15 @@ from pathlib import Path
 
 import tomli_w
 
-from tests.resumes import differences
 from tests.trials.entry import Fault
 from tests.trials.job import (
     EXPERIMENTS,
     PATIENCE,
     go_on,
+    goes_on,
     kill,
-    reference,
-    start_job,
+    start_with,
+    tables_of,
     wait_for,
     what_is_left,
 )
@@ -51,15 +50,9 @@ class Trial:
     delays: tuple[float, ...]
     again: int
 
-    def text(self) -> str:
-        """In a line."""
-        late = ", ".join(f"{delay:.2f}" for delay in self.delays)
-        return f"{self.experiment} on {self.ranks}: killed after {self.moment:.2f} s, late {late} s"
-
     def tables(self) -> dict:
         """The experiment."""
-        tables = EXPERIMENTS[self.experiment]
-        return tables | {"run": tables["run"] | {"rounds": ROUNDS, "checkpoint_seconds": 0.05}}
+        return tables_of(self.experiment, rounds=ROUNDS, checkpoint_seconds=0.05)
 
 
 def choose(seed: int, number: int) -> Trial:
@@ -84,17 +77,14 @@ def attempt(trial: Trial) -> tuple[str, bool]:
         for path, content in seen.late(trial.delays).items():
             (there / path).write_bytes(content)
         log, tables = there / "log.h5", trial.tables()
-        said = go_on(trial.again, parent, tables, log, "--resume").strip()
-        if said and "\n" in said:
-            return f"refused with several lines: {said}", killed
-        if said:
+        message = go_on(trial.again, parent, tables, log, "--resume").strip()
+        if message and "\n" in message:
+            return f"refused with several lines: {message}", killed
+        if message:
             shutil.rmtree(there)
             shutil.copytree(here, there, ignore=shutil.ignore_patterns(".*"))
-            said = go_on(trial.again, parent, tables, log, "--resume")
-        if said:
-            return f"cannot be resumed: {said}", killed
-        wrong = differences(reference(trial.experiment, rounds=ROUNDS), log)
-        return "; ".join(f"resumed, {one} differs" for one in wrong), killed
+        name = trial.experiment
+        return goes_on(trial.again, parent, name, tables, log, rounds=ROUNDS), killed
 
 
 class Seen:
@@ -139,9 +129,7 @@ class Seen:
 def _killed(trial: Trial, parent: Path, log: Path) -> tuple[list[str], bool]:
     """Run the job until it is killed: what is wrong, and whether it was running then."""
     fault = Fault("no locks", "start", 1, 0, 0, "", str(parent / "mark"))
-    text = json.dumps(dataclasses.asdict(fault))
-    words = ["run", str(parent / "job.toml"), "--out", str(log)]
-    job = start_job(trial.ranks, parent, "-m", "tests.trials.entry", text, *words)
+    job = start_with(fault, trial.ranks, parent, str(parent / "job.toml"), "--out", str(log))
     begin = time.monotonic()
     while job.poll() is None and not (log.parent / "log.h5.ckpt").exists():
         time.sleep(EVERY)

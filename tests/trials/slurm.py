@@ -43,10 +43,6 @@ class Trial:
 
     case: str
 
-    def text(self) -> str:
-        """In a line."""
-        return f"Slurm, {self.case}"
-
 
 def choose(seed: int, number: int) -> Trial:
     """One after the other."""
@@ -64,24 +60,24 @@ def _requeue(cluster: Cluster, folder: Path, words: list[str]) -> str:
     """What is wrong; empty if nothing is."""
     folder.mkdir()
     tables = TABLES | {"run": TABLES["run"] | SLOW}
-    experiment, log, said = folder / "experiment.toml", folder / "log.h5", folder / "said"
+    experiment, log, message = folder / "experiment.toml", folder / "log.h5", folder / "said"
     experiment.write_text(tomli_w.dumps(tables))
-    command = ["sbatch", "--parsable", f"--chdir={ROOT}", f"--output={said}", *SHAPE, *words]
+    command = ["sbatch", "--parsable", f"--chdir={ROOT}", f"--output={message}", *SHAPE, *words]
     script = str(create_job(folder / "job.sbatch"))
     run = ["run", str(experiment), "--out", str(log)]
     job = cluster.command(*command, script, *run).strip()
 
     if not words:
         if not _until(Path(f"{log}.ckpt").exists):
-            return f"does not start: {_text(said)}"
+            return f"does not start: {_text(message)}"
         cluster.command("scontrol", "requeue", job)
     if not _until(lambda: int(_field(cluster, job, "Restarts")) > 0):
-        return f"is not queued again: {_text(said)}"
+        return f"is not queued again: {_text(message)}"
     if not _until(lambda: int(_attribute(log, "resumed") or 0) > 0):
-        return f"does not go on: {_text(said)}"
+        return f"does not go on: {_text(message)}"
     cluster.command("scancel", job)
     if not _until(lambda: _attribute(log, "status") == "terminated"):
-        return f"does not end at SIGTERM: {_text(said)}"
+        return f"does not end at SIGTERM: {_text(message)}"
     return _compare(folder, log)
 
 
@@ -108,8 +104,8 @@ def _attribute(log: Path, name: str) -> str:
         return ""
 
 
-def _text(said: Path) -> str:
-    return said.read_text()[-2000:] if said.exists() else "nothing was printed"
+def _text(message: Path) -> str:
+    return message.read_text()[-2000:] if message.exists() else "nothing was printed"
 
 
 def _until(condition: Callable[[], bool]) -> bool:

@@ -32,10 +32,6 @@ class Trial:
     rounds: int = 1_000_000
     ranks: int = 3
 
-    def text(self) -> str:
-        """In a line."""
-        return f"{self.rounds:,} rounds on {self.ranks} ranks"
-
 
 def choose(seed: int, number: int) -> Trial:
     """Each with a seed of its own."""
@@ -70,7 +66,7 @@ def watch(process: subprocess.Popen, log: Path, rounds: int) -> np.ndarray:
     """Rows and bytes of the log, bytes of memory, when, and rows so far: shape (seconds, 5)."""
     seen: list[tuple[int, int, int, float, int]] = []
     row_bytes = row_type(columns(False)).itemsize
-    said = start = time.monotonic()
+    message = start = time.monotonic()
     while process.poll() is None:
         time.sleep(1)
         try:
@@ -83,9 +79,9 @@ def watch(process: subprocess.Popen, log: Path, rounds: int) -> np.ndarray:
         except (OSError, KeyError, psutil.Error):
             continue
         seen.append((logged, size, memory, time.monotonic(), rows))
-        if time.monotonic() - said > EVERY:
-            said = time.monotonic()
-            rate = rows / (said - start)
+        if time.monotonic() - message > EVERY:
+            message = time.monotonic()
+            rate = rows / (message - start)
             left = (rounds - rows) / max(rate, 1)
             text = f"{rows:,} of {rounds:,} rounds, {rate:,.0f} a second, {left:.0f} s left"
             print(f"{text}, {memory / 1e6:.1f} MB", flush=True)

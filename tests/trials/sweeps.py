@@ -44,11 +44,6 @@ class Trial:
         run = tables["run"] | {"checkpoint_seconds": 0.05, "rounds": 10_000, "log_every": 10}
         return tables | {"run": run, "sweep": {"run": {"seed": SEEDS}}}
 
-    def text(self) -> str:
-        """In a line."""
-        where = f"{self.ranks} ranks" if self.ranks else "2 jobs"
-        return f"sweep of {self.experiment} on {where}: {self.fault} after {self.moment:.2f} s"
-
 
 def choose(seed: int, number: int) -> Trial:
     """The trial of that number: the same for the same seed."""
@@ -79,8 +74,8 @@ def attempt(trial: Trial) -> tuple[str, bool]:
         problems += what_is_left(parent, (parent / "stderr").read_text())
         job = start_job(max(1, trial.ranks), parent, *words)
         if not wait_for(job, parent, lambda: False) or job.returncode != 0:
-            said = (parent / "stderr").read_text()
-            problems.append(f"does not go on, exit code {job.returncode}: {said[-500:]}")
+            output = (parent / "stderr").read_text()
+            problems.append(f"does not go on, exit code {job.returncode}: {output[-500:]}")
         problems = problems or _different(trial, logs)
         extra = {path.name for path in logs.iterdir() if ".h5" not in path.name} - {"sweep.json"}
         problems += [f"files left: {sorted(extra)}"] if extra else []
@@ -106,8 +101,8 @@ def _different(trial: Trial, logs: Path) -> list[str]:
     names = sorted(path.name for path in reference.glob("*.h5"))
     if sorted(path.name for path in logs.glob("*.h5")) != names:
         return ["other logs"]
-    found = {name: differences(reference / name, logs / name) for name in names}
-    return [f"{name}: {what} differs" for name, what in found.items() if what]
+    result = {name: differences(reference / name, logs / name) for name in names}
+    return [f"{name}: {what} differs" for name, what in result.items() if what]
 
 
 @functools.cache

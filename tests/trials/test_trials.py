@@ -27,8 +27,8 @@ SOME = {
 def test_a_job_with_a_fault(name):
     experiment, ranks, fault = SOME[name]
     trial = Trial(experiment, 1, ranks, "shared", fault)
-    with contextlib.redirect_stderr(io.StringIO()) as said:
-        assert attempt(trial) == ("", True), said.getvalue()
+    with contextlib.redirect_stderr(io.StringIO()) as message:
+        assert attempt(trial) == ("", True), message.getvalue()
 
 
 CUTS = (  # in the first run, and in the one that goes on
@@ -40,9 +40,9 @@ CUTS = (  # in the first run, and in the one that goes on
 def test_a_power_cut():
     if why := disk.possible():
         pytest.skip(why)
-    with contextlib.redirect_stderr(io.StringIO()) as said:
-        found = power.attempt(power.Trial("ef21 topk", 1, CUTS, 1, "seed"))
-    assert found == ("", True), said.getvalue()
+    with contextlib.redirect_stderr(io.StringIO()) as message:
+        result = power.attempt(power.Trial("ef21 topk", 1, CUTS, 1, "seed"))
+    assert result == ("", True), message.getvalue()
 
 
 @pytest.mark.parametrize("locks", [True, False])
@@ -62,9 +62,9 @@ def test_a_chain_of_kills():
         chains.Link(1, "shared", _kill(place, call), None)
         for place, call in (("row", 90), ("writing a whole file", 4), ("log, whole", 1))
     ]
-    with contextlib.redirect_stderr(io.StringIO()) as said:
-        found = chains.attempt(chains.Chain("ef21 topk", 1, tuple(links), 0))
-    assert found == ("", True), said.getvalue()
+    with contextlib.redirect_stderr(io.StringIO()) as message:
+        result = chains.attempt(chains.Chain("ef21 topk", 1, tuple(links), 0))
+    assert result == ("", True), message.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -75,15 +75,15 @@ def test_a_machine_without_memory_or_inodes(action, place, call):
     if why := resources.possible():
         pytest.skip(why)
     trial = Trial("marina randk", 1, 1, "shared", Fault(action, place, call, 0, 0, "", ""))
-    with contextlib.redirect_stderr(io.StringIO()) as said:
-        assert resources.attempt(trial) == ("", True), said.getvalue()
+    with contextlib.redirect_stderr(io.StringIO()) as message:
+        assert resources.attempt(trial) == ("", True), message.getvalue()
 
 
 def test_a_host_that_sees_files_late():
     trial = shares.Trial("diana qsgd", 1, 0.3, (0.0, 0.2, 0.0, 0.1), 0)
-    with contextlib.redirect_stderr(io.StringIO()) as said:
+    with contextlib.redirect_stderr(io.StringIO()) as message:
         problem, _ = shares.attempt(trial)
-    assert problem == "", said.getvalue()
+    assert problem == "", message.getvalue()
 
 
 CHOOSE = choose, power.choose, races.choose, sweeps.choose, chains.choose, shares.choose

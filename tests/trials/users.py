@@ -32,12 +32,6 @@ class Trial:
     first: str
     damaged: bool
 
-    def text(self) -> str:
-        """In a line."""
-        before = f", {self.first} first" if self.first else ""
-        damaged = ", then damaged" if self.damaged else ""
-        return f"{self.experiment}: cache of {self.owner}, mode {self.mode:o}{before}{damaged}"
-
 
 def choose(seed: int, number: int) -> Trial:
     """The trial of that number: the same for the same seed."""
@@ -116,12 +110,12 @@ def _start(user: str, parent: Path, cache: Path) -> subprocess.Popen:
 
 
 def _end(trial: Trial, user: str, parent: Path, job: subprocess.Popen) -> list[str]:
-    _, said = job.communicate(timeout=HANG_SECONDS)
+    _, output = job.communicate(timeout=HANG_SECONDS)
     if job.returncode != 0:
-        return [f"{user}: exit code {job.returncode}: {said[-1000:]}"]
-    notes = [line for line in said.splitlines() if line.startswith("mpisim: ")]
+        return [f"{user}: exit code {job.returncode}: {output[-1000:]}"]
+    notes = [line for line in output.splitlines() if line.startswith("mpisim: ")]
     problems = [f"{user}: {len(notes)} lines: {notes}"] if len(set(notes)) > 2 else []
-    if "Traceback" in said or "Error" in said:
-        problems.append(f"{user}: {said[-1000:]}")
+    if "Traceback" in output or "Error" in output:
+        problems.append(f"{user}: {output[-1000:]}")
     wrong = differences(reference(trial.experiment), parent / user / "log.h5")
     return problems + [f"{user}: {one} differs" for one in wrong]

@@ -65,9 +65,11 @@ def random_message(
         form = ExplicitForm(d, m, precision, k, codec)
         return Explicit(form, indices, _floats(rng, (m, k), wire))
     if kind.endswith("exponents"):
-        return Exponents(
-            ExponentsForm(d, m, precision, codec), rng.integers(0, 512, (m, d), np.uint16)
-        )
+        codes = rng.integers(0, 512, (m, d), np.uint16)
+        if rng.random() < 0.5:  # as of normal numbers: the model of the entropy code fits
+            powers = np.frexp(rng.standard_normal((m, d)))[1] + int(rng.choice([30, 110, 125]))
+            codes = (np.maximum(powers, 0) + (codes & 256)).astype(np.uint16)
+        return Exponents(ExponentsForm(d, m, precision, codec), codes)
     if kind == "signs":
         scales = np.abs(_finite(rng, (m,), wire))
         return SignsForm(d, m, precision).pack(scales, rng.standard_normal((m, d)))
@@ -117,9 +119,9 @@ def contents(message: Message) -> dict[str, bytes]:
     """What the message holds, to the bit."""
     names = ("values", "indices", "ptr", "norms", "levels", "codes", "scales", "bits")
     fields = {n: getattr(message, n) for n in names if hasattr(message, n)}
-    found = {n: (a.dtype.str + str(a.shape)).encode() + a.tobytes() for n, a in fields.items()}
+    result = {n: (a.dtype.str + str(a.shape)).encode() + a.tobytes() for n, a in fields.items()}
     for number, part in enumerate(getattr(message, "parts", ())):
-        found |= {f"{number} {name}": own for name, own in contents(part).items()}
+        result |= {f"{number} {name}": value for name, value in contents(part).items()}
     if hasattr(message, "inner"):
-        found |= contents(message.inner)
-    return found
+        result |= contents(message.inner)
+    return result

@@ -1,13 +1,17 @@
-"""The codes of levels beside Elias': against strings written from their definitions."""
+"""Codes against strings written from their definitions, and against entropies of sources."""
 
 from itertools import combinations
 from math import comb
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mpisim.core.errors import WireError
 from mpisim.wire.base import Precision
+from mpisim.wire.codecs.bits import LARGE, SHORT, new_words, to_bytes, to_words
+from mpisim.wire.codecs.omega import omega_bits, put_omega, read_omega
 from mpisim.wire.levels import Levels, LevelsForm
 from tests.wire import string_elias
 
@@ -50,12 +54,12 @@ def test_e1_bytes_are_those_of_the_string_coder(d, precision):
     ]
     rows[1][-1] = -200  # a long unary word
     rows[4][:] = 1
-    own = message(rows, "e1", precision=precision)
+    sent = message(rows, "e1", precision=precision)
     words = [e1(row, NORM[precision.bits]) for row in rows]
-    packed = own.encode()
-    assert packed.payload_bits.tolist() == own.payload_bits.tolist() == [len(w) for w in words]
+    packed = sent.encode()
+    assert packed.payload_bits.tolist() == sent.payload_bits.tolist() == [len(w) for w in words]
     assert packed.data.tobytes() == b"".join(string_elias.to_bytes(word) for word in words)
-    assert np.array_equal(own.form.decode(packed.data, packed.sizes).levels, rows)
+    assert np.array_equal(sent.form.decode(packed.data, packed.sizes).levels, rows)
 
 
 @pytest.mark.parametrize(("d", "k"), [(6, 3), (7, 1), (5, 0), (5, 5)])
@@ -64,20 +68,20 @@ def test_e1_ranks_are_a_bijection(d, k):
     rows = np.zeros((len(sets), d), np.int32)
     for row, places in zip(rows, sets, strict=True):
         row[list(places)] = 1
-    own = message(rows, "e1")
-    packed = own.encode()
+    sent = message(rows, "e1")
+    packed = sent.encode()
     assert len({bytes(part) for part in packed.data.reshape(len(sets), -1)}) == comb(d, k)
-    assert np.array_equal(own.form.decode(packed.data, packed.sizes).levels, rows)
+    assert np.array_equal(sent.form.decode(packed.data, packed.sizes).levels, rows)
 
 
 def test_long_vectors_are_cut_into_stretches():
     rng = np.random.default_rng(1)
     rows = rng.integers(-3, 4, (2, 2500)) * (rng.random((2, 2500)) < 0.2)
-    own = message(rows, "e1")
-    for row, bits in zip(rows, own.payload_bits.tolist(), strict=True):
+    sent = message(rows, "e1")
+    for row, bits in zip(rows, sent.payload_bits.tolist(), strict=True):
         assert bits == 31 + sum(len(e1(row[a : a + 1024], "")) for a in (0, 1024, 2048))
-    packed = own.encode()
-    assert np.array_equal(own.form.decode(packed.data, packed.sizes).levels, rows)
+    packed = sent.encode()
+    assert np.array_equal(sent.form.decode(packed.data, packed.sizes).levels, rows)
 
 
 def refused(form: LevelsForm, bits: str, match: str) -> None:
@@ -107,14 +111,14 @@ def test_e1_messages_that_are_refused(bits, match):
 
 
 def test_levels_of_the_entropy_coder_are_checked():
-    own = message([[0, 3, 0, -1]], "entropy")
-    packed = own.encode()
+    sent = message([[0, 3, 0, -1]], "entropy")
+    packed = sent.encode()
     small = LevelsForm.uniform(4, 1, SINGLE, 2, "entropy")
     with pytest.raises(WireError):
         small.decode(packed.data, packed.sizes)
-    zero = Levels(own.form, np.zeros((1, 1), np.float32), own.levels).encode()
+    zero = Levels(sent.form, np.zeros((1, 1), np.float32), sent.levels).encode()
     with pytest.raises(WireError, match="levels follow"):
-        own.form.decode(zero.data, zero.sizes)
+        sent.form.decode(zero.data, zero.sizes)
 
 
 @pytest.mark.parametrize("codec", ["elias", "e1", "entropy"])
@@ -123,10 +127,10 @@ def test_steps_of_each_worker(codec):
     s = np.array([[0.3, 2.5, 7.0], [4.0, 0.1, 1.5]])
     form = LevelsForm(3, 2, DOUBLE, s, np.array([0, 1, 3]), codec)
     norms = np.array([[2.0, 3.0], [0.5, 1.0]])
-    own = Levels(form, norms, np.array([[1, -3, 7], [4, 0, -2]], np.int32))
-    packed = own.encode()
+    sent = Levels(form, norms, np.array([[1, -3, 7], [4, 0, -2]], np.int32))
+    packed = sent.encode()
     again = form.decode(packed.data, packed.sizes)
-    assert np.array_equal(again.levels, own.levels) and np.array_equal(again.norms, norms)
+    assert np.array_equal(again.levels, sent.levels) and np.array_equal(again.norms, norms)
     values = [[2 / 0.3, 3 * (-3 / 2.5), 3.0], [0.5, 0, -2 / 1.5]]
     np.testing.assert_allclose(again.decoded(), values, rtol=1e-15)
     over = Levels(form, norms, np.array([[2, 0, 0], [0, 0, 0]], np.int32)).encode()
@@ -135,3 +139,83 @@ def test_steps_of_each_worker(codec):
     other = Levels(form, norms, np.array([[0, 0, 0], [0, 2, 0]], np.int32)).encode()
     with pytest.raises(WireError, match=r"message 1.*level"):
         form.decode(other.data, other.sizes)
+
+
+numbers = st.lists(
+    st.one_of(st.integers(1, 70), st.integers(1, 5000), st.integers(1, 2**63 - 1)), max_size=80
+)
+
+
+def encode(values) -> tuple[np.ndarray, str]:
+    """The buffer, and its bits as a string."""
+    words, pos = new_words(80 * len(values)), 0
+    for n in values:
+        before, pos = pos, put_omega(words, pos, n)
+        assert pos - before == omega_bits(n)
+    data = to_bytes(words, -(-pos // 8))
+    return words, "".join(format(byte, "08b") for byte in data)[:pos]
+
+
+def decode(words, end, count) -> list[int]:
+    """``count`` numbers that end at ``end``, or a status as the last of them."""
+    values, pos, n = [], 0, 1
+    for _ in range(count):
+        n, pos = read_omega(words, pos, end)
+        values.append(n)
+        if n < 1:
+            break
+    return values if pos == end or n < 1 else [*values, SHORT]
+
+
+def as_words(bits: str) -> np.ndarray:
+    return to_words(np.frombuffer(string_elias.to_bytes(bits), np.uint8))
+
+
+@pytest.mark.parametrize(
+    ("n", "word"),
+    [
+        (1, "0"),
+        (2, "100"),
+        (3, "110"),
+        (4, "101000"),
+        (8, "1110000"),
+        (16, "10100100000"),
+        (100, "1011011001000"),
+    ],
+)
+def test_words_computed_by_hand(n, word):
+    assert encode([n])[1] == word
+
+
+@settings(deadline=None, max_examples=60)
+@given(values=numbers)
+def test_words_of_the_string_coder(values):
+    words, bits = encode(values)
+    assert bits == string_elias.encode(values)
+    assert decode(words, len(bits), len(values)) == values
+
+
+@settings(deadline=None, max_examples=150)
+@given(bits=st.text("01", max_size=400))
+def test_arbitrary_bits_are_what_the_encoder_writes_or_refused(bits):
+    words, pos, values = as_words(bits), 0, []
+    while pos < len(bits):
+        n, pos = read_omega(words, pos, len(bits))
+        if n < 1:
+            assert n in (SHORT, LARGE)
+            return
+        values.append(n)
+    if pos == len(bits):
+        assert encode(values)[1] == bits
+
+
+@settings(deadline=None, max_examples=60)
+@given(values=numbers.filter(bool), cut=st.integers(1, 40))
+def test_cut_words_are_refused(values, cut):
+    words, bits = encode(values)
+    assert decode(words, max(0, len(bits) - cut), len(values))[-1] == SHORT
+
+
+def test_numbers_beyond_63_bits_are_refused():
+    word = string_elias.omega(2**63)
+    assert read_omega(as_words(word), 0, len(word))[0] == LARGE

@@ -11,7 +11,7 @@ from mpisim.core.errors import WireError
 from mpisim.wire.base import Precision
 from mpisim.wire.exponents import ExponentsForm
 from mpisim.wire.levels import Levels, LevelsForm
-from mpisim.wire.signs import SignsForm
+from mpisim.wire.signs import STRETCH, SignsForm
 from mpisim.wire.sparse import Explicit, ExplicitForm
 from tests.wire import string_elias
 from tests.wire.messages import KINDS, PRECISIONS, contents, random_message
@@ -21,7 +21,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 seeds = st.integers(0, 2**32)
 
 
-@pytest.mark.drawn(24)
+@pytest.mark.drawn(12)
 @each_kind
 @pytest.mark.parametrize("precision", PRECISIONS, ids=str)
 def test_round_trip_is_exact(kind, precision):
@@ -45,7 +45,7 @@ def round_trip(kind, precision, d, m):
     assert again.decoded().tobytes() == message.decoded().tobytes()
 
 
-@pytest.mark.drawn(24)
+@pytest.mark.drawn(12)
 @each_kind
 @pytest.mark.parametrize("precision", PRECISIONS, ids=str)
 def test_total_is_the_sum_in_worker_order(kind, precision):
@@ -201,3 +201,33 @@ def test_wrong_padding_and_scales_are_refused():
     minus_zero = "0" * 24 + "1" + "0" * 7  # in the machine's byte order
     _refused(SignsForm(3, 1, SINGLE), minus_zero + "1" * 8, "norm")
     _refused(ExponentsForm(1, 1, SINGLE), "0" * 16, "padding")
+
+
+@pytest.mark.parametrize("d", [1, STRETCH - 1, STRETCH, STRETCH + 1, 2 * STRETCH + 13])
+def test_stretches(d):
+    v = np.random.default_rng(d).normal(size=(3, d))
+    form = SignsForm(d, 3, Precision(np.dtype("f4"), np.dtype("f8")))
+    packed = form.pack(np.ones(3, np.float32), v).encode()
+    decoded = form.decode(packed.data, packed.sizes).decoded()
+    assert np.array_equal(decoded, np.where(v < 0, -1.0, 1.0))
+
+
+@pytest.mark.drawn(12)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("d", [*range(1, 26), 1000])
+def test_layers_begin_anywhere_in_a_byte(d, dtype):
+    random = np.random.default_rng(d)
+    precision = Precision(np.dtype("float32"), np.dtype(dtype))
+    for layers in (count for count in (1, 2, 5) if count <= d):
+        inner = np.sort(random.choice(np.arange(1, d), layers - 1, replace=False))
+        starts = np.array([0, *inner, d])
+        v, rows = random.standard_normal((3, d)), random.standard_normal((3, d)).astype(dtype)
+        scales = np.abs(random.standard_normal((3, layers))).astype(np.float32)
+        scales[0] = 0
+        message = SignsForm(d, 3, precision, starts).pack(scales, v)
+        wanted = np.where(v < 0, -1, 1).astype(dtype) * np.repeat(scales, np.diff(starts), axis=1)
+        assert message.decoded().tobytes() == wanted.astype(dtype).tobytes()
+        assert message.total().tobytes() == (wanted[0] + wanted[1] + wanted[2] + 0.0).tobytes()
+        sums = rows + wanted
+        message.add_to(rows)
+        assert rows.tobytes() == sums.tobytes()

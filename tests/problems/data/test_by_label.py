@@ -57,8 +57,8 @@ def test_runs_depend_on_the_seed_and_say_the_shares(tmp_path):
         run_tables(tables, log, force=True)
         losses[seed, alpha] = columns(log)["grad_norm_sq"][-1]
     assert len(set(losses.values())) == 3
-    found = mpisim.load(log)[0].workers
-    shares = np.array([found["label_0_share"], found["label_1_share"]])
+    result = mpisim.load(log)[0].workers
+    shares = np.array([result["label_0_share"], result["label_1_share"]])
     assert shares.shape == (2, 6) and np.allclose(shares.sum(axis=0), 1)
 
 
@@ -66,13 +66,13 @@ def test_images_are_split_by_label():
     pytest.importorskip("torch")
     keys = {"data": "generated", "model": "linear", "samples": 200, "pool": 8, "device": "cpu"}
     made = PROBLEMS["torch"](**keys, split="pathological", pieces=1)
-    whole = made.loaded(10, 0, 10, 1, np.dtype("float32"))
+    full = made.loaded(10, 0, 10, 1, np.dtype("float32"))
     part = made.loaded(10, 3, 4, 1, np.dtype("float32"))
-    shares = whole.label_shares()
+    shares = full.label_shares()
     assert shares.shape == (10, 10) and np.allclose(shares.sum(axis=1), 1)
     assert (shares > 0).sum(axis=1).max() <= 3
-    x = whole.initial_point()
-    assert (part.gradients(x) == whole.gradients(x)[3:7]).all()
+    x = full.initial_point()
+    assert (part.gradients(x) == full.gradients(x)[3:7]).all()
     assert (
         PROBLEMS["torch"](**keys).loaded(10, 0, 10, 1, np.dtype("float32")).label_shares() is None
     )

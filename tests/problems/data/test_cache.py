@@ -69,10 +69,10 @@ def test_every_damaged_byte_is_noticed_or_harmless(path, cache):
     options = DataOptions(str(path), 3)
     good, nnz = rows(options), prepare(options).nnz
     (entry,) = cache.glob("rows-*.h5")
-    whole = entry.read_bytes()
+    full = entry.read_bytes()
     noticed = 0
-    for place in range(0, len(whole), max(1, len(whole) // 150)):
-        entry.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+    for place in range(0, len(full), max(1, len(full) // 150)):
+        entry.write_bytes(full[:place] + bytes([full[place] ^ 0x55]) + full[place + 1 :])
         try:
             assert caching.shape(entry)[:3] == (40, 9, nnz)
             table = caching.read_rows(entry, 0, 39)

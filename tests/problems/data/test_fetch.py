@@ -141,7 +141,7 @@ def test_archive_members(server, register, tmp_path):
         fetch("tiny", folder=tmp_path)
 
 
-def test_not_found_and_refused(server, register, tmp_path):
+def test_missing_and_refused(server, register, tmp_path):
     url, _, _ = server
     register(f"{url}/tiny")
     with pytest.raises(InputError, match=r"HTTP status 404.*MPISIM_DATA"):
@@ -166,5 +166,5 @@ def test_what_mpisim_data_holds_needs_no_network(server, register, tmp_path, mon
     monkeypatch.setattr(fetching, "datasets_folder", lambda: datasets)
     assert fetch("tiny") == [here / "tiny.bz2" if right else datasets / "tiny"]
     assert len(asked) == (0 if right else 1) and datasets.exists() != right
-    said = data_commands.fetched("tiny")
-    assert said.endswith(", found by MPISIM_DATA") == right
+    message = data_commands.fetched("tiny")
+    assert message.endswith(", found by MPISIM_DATA") == right

@@ -151,9 +151,9 @@ def test_columns_of_a_test_set(name, scale, cache, tmp_path, monkeypatch):
         largest = np.abs(a).max(axis=0)
         a, b = (v / np.where(largest == 0, 1, largest) for v in (a, b))
     a, b = (np.column_stack([np.ones(len(v)), v]) for v in (a, b))
-    found = [end.rows[key][-1] for key in
+    result = [end.rows[key][-1] for key in
              ("train_accuracy", "test_loss", "test_accuracy", "test_grad_norm_sq")]  # fmt: skip
-    np.testing.assert_allclose(found, expected(name, end.x, (a, Y), (b, U)), rtol=1e-12)
+    np.testing.assert_allclose(result, expected(name, end.x, (a, Y), (b, U)), rtol=1e-12)
     assert end.x.shape == (9,) and not end.x[7:].any()  # features of the test set alone
 
 

@@ -87,7 +87,7 @@ def test_against_dense(path, split, remainder, scale, bias):
 
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("writable", [True, False])
-def test_blocks_are_slices_of_the_whole(path, split, writable, tmp_path, monkeypatch):
+def test_blocks_are_slices_of_all_rows(path, split, writable, tmp_path, monkeypatch):
     if not writable:
         (tmp_path / "file").touch()
         monkeypatch.setenv("MPISIM_CACHE", str(tmp_path / "file" / "cache"))
@@ -109,13 +109,13 @@ def test_features(path, here):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [("a1a", "sha256 .* instead of eb54c45f"), ("covtype", "2 rows, .* instead of 581012 rows")],
 )
-def test_another_content_under_a_registered_name_is_refused(name, said, here):
+def test_another_content_under_a_registered_name_is_refused(name, message, here):
     (here / name).write_text("1 5:1\n-1 2:1\n")
     for any_content in (None, False):
-        with pytest.raises(InputError, match=rf"{name}: is not the registered {name} \({said}"):
+        with pytest.raises(InputError, match=rf"{name}: is not the registered {name} \({message}"):
             prepare(DataOptions(name, 2, any_content=any_content))
     assert prepare(DataOptions(name, 2, any_content=True)).rows == 2
 

@@ -1,14 +1,17 @@
-"""Devices, without an accelerator: all tensors of a gradient are on the device, or none is."""
+"""Devices, without an accelerator, and rows of the log."""
 
 import contextlib
 
+import h5py
 import numpy as np
 import pytest
 
+from mpisim.analysis.verify.checks import checks
 from mpisim.comm.communicators import OneProcess
 from mpisim.core.arrays import is_tensor
 from mpisim.core.errors import InputError
 from mpisim.runs.experiment import parse
+from mpisim.runs.log import reader
 from mpisim.runs.setup import Setup
 from tests.helpers import columns, run_tables
 from tests.problems.torch.support import network
@@ -34,12 +37,12 @@ def elsewhere(monkeypatch):
 
     def read(tensor):
         shapes.append(tuple(tensor.shape))
-        found = torch.zeros(tensor.shape, dtype=tensor.dtype)
+        result = torch.zeros(tensor.shape, dtype=tensor.dtype)
         if tensor.dtype == torch.uint8:  # packed signs, with ones as padding
-            found += 255
+            result += 255
         elif tensor.dtype == torch.int64:  # indices, ascending
-            found += torch.arange(tensor.shape[-1])
-        return found
+            result += torch.arange(tensor.shape[-1])
+        return result
 
     monkeypatch.setattr(networks, "device_of", lambda name, rank: torch.device("meta"))
     monkeypatch.setattr(torch.Tensor, "cpu", read)
@@ -67,9 +70,9 @@ def test_all_of_a_gradient_is_on_the_device(model, elsewhere):
         reads.clear()
         assert work().shape == (2, problem.d)
         assert reads == sums
-    own = problem.flat_model
-    tensors = [own.x, own.grad, own.statistics.flat, *own.model.buffers()]
-    tensors += [t for p in own.model.parameters() for t in (p, p.grad)]
+    vector = problem.flat_model
+    tensors = [vector.x, vector.grad, vector.statistics.flat, *vector.model.buffers()]
+    tensors += [t for p in vector.model.parameters() for t in (p, p.grad)]
     assert {t.device.type for t in tensors} == {"meta"}
     assert {shard.features.dtype for shard in problem.shards} == {torch.uint8}
 
@@ -150,9 +153,9 @@ def test_all_of_a_round_is_on_the_device(method, keys, compressor, elsewhere):
     state = setup.state.estimator.state() | setup.state.optimizer.state()
     vectors = [
         setup.state.x,
-        *(own for own in state.values() if np.ndim(own) > 0 or is_tensor(own)),
+        *(model for model in state.values() if np.ndim(model) > 0 or is_tensor(model)),
     ]
-    assert {own.device.type for own in vectors} == {"meta"}
+    assert {model.device.type for model in vectors} == {"meta"}
 
 
 def test_a_network_on_a_device_is_the_one_on_the_host(monkeypatch, tmp_path):
@@ -170,3 +173,77 @@ def test_a_network_on_a_device_is_the_one_on_the_host(monkeypatch, tmp_path):
     for name in ("loss", "grad_norm_sq", "bits_up", "bits_down", "pi_up", "pi_code", "test_loss"):
         assert there[name] == pytest.approx(here[name], rel=1e-4, nan_ok=True)
     assert arrays.FALLBACK not in arrays.COPIES.to_host.keys() | arrays.COPIES.to_device.keys()
+
+
+SIGN_ROWS, LINEAR = {"name": "scaled-sign"}, {"model": "linear"}
+
+
+def linear(method, compressor=None, **more):
+    keys = {key: more.pop(key) for key in ("log_samples", "chunk") if key in more}
+    tables = network(method, compressor, **more)
+    tables["problem"] |= LINEAR | keys
+    return tables
+
+
+EVERY = [  # method, run.log_every, the log's; 88 samples, so 88 / (4 x 9) rounds an epoch
+    ({"name": "cd-adam", "batch": 9}, {}, 5, "2 epochs"),
+    ({"name": "cd-adam", "batch": 0.5}, {}, 4, "2 epochs"),
+    ({"name": "cd-adam", "batch": 9}, {"log_every": 3}, 3, "run.log_every, or its default"),
+    ({"name": "gd"}, {}, 1, "every round"),
+    ({"name": "vr-marina", "batch": 22, "p": 0.5}, {}, 2, "2 epochs"),
+]
+
+
+@pytest.mark.parametrize(("method", "given", "every", "source"), EVERY)
+def test_rows_are_2_epochs_apart(method, given, every, source, tmp_path):
+    compressor = {"cd-adam": SIGN_ROWS, "vr-marina": {"name": "randk", "k": 9}}.get(method["name"])
+    path, part = tmp_path / "log.h5", tmp_path / "part.h5"
+    tables = linear(method, compressor, rounds=11, **given)
+    run_tables(tables, path)
+    wanted = sorted({*range(0, 12, every), 11})
+    assert columns(path)["round"].tolist() == wanted
+    log = reader.read(path)
+    assert (log.attrs["log_every"], log.attrs["log_every_source"]) == (every, source)
+    assert log.config["run"].get("log_every") == given.get("log_every")
+    assert not [failure for _, failures in checks(log) for failure in failures]
+    run_tables(linear(method, compressor, rounds=7, **given), part)
+    run_tables(tables, part, resume=True)
+    mine, expected = (columns(one) for one in (path, part))
+    rows = np.isin(mine["round"], expected["round"])
+    assert expected["round"][-1] == 11 and np.array_equal(
+        mine["loss"][rows][-1], expected["loss"][-1]
+    )
+
+
+@pytest.mark.parametrize("method", [{"name": "gd"}, {"name": "gd", "batch": 9}])
+def test_rows_judged_on_some_samples_leave_the_method_alone(method, tmp_path):
+    """Also one whose full gradients are those that rows need."""
+    logs = {}
+    for judged in (0, 20):
+        path = tmp_path / f"{judged}.h5"
+        run_tables(linear(method, rounds=4, log_every=2, log_samples=judged), path)
+        with h5py.File(path) as file:
+            logs[judged] = (
+                file["final/x"][:],
+                file["rounds/loss"][:],
+                file["rounds/oracle_calls"][:],
+            )
+    full, some = logs[0], logs[20]
+    assert np.array_equal(full[0], some[0]) and np.array_equal(full[2], some[2])
+    assert not np.isclose(full[1], some[1], rtol=1e-4).any()
+
+
+def test_they_are_the_first_of_each_worker():
+    few, full = (
+        parse(linear({"name": "gd"}, log_samples=count)).problem.loaded(
+            4, 1, 2, 1, np.dtype("float64")
+        )
+        for count in (20, 0)
+    )
+    x = full.initial_point()
+    full.shards = full.judged = [shard.first(5) for shard in full.shards]
+    losses, gradients = few.losses_and_gradients(x)
+    wanted = full.losses_and_gradients(x)
+    assert np.array_equal(losses, wanted[0]) and np.array_equal(gradients, wanted[1])
+    assert few.tests == 20 and [len(batch) for batch in few.test_shards] == [5, 5]
+    assert np.array_equal(few.test(x)[0][:, 0], full.test(x)[0][:, 0])

@@ -1,19 +1,21 @@
-"""The schema of a log, its blocks, and what remains when writing fails."""
+"""The schema of a log, its journal, and what remains when writing fails."""
 
-import errno
 import hashlib
 import io
+import itertools
+import json
 import os
+import struct
+import zlib
 
 import h5py
 import numpy as np
 import pytest
 
-from mpisim.core.errors import InputError, OutputError
 from mpisim.runs.log import journal
 from mpisim.runs.log import writer as writers
+from mpisim.runs.log.journal import Journal
 from mpisim.runs.log.writer import LogWriter
-from tests.helpers import run_tables, table
 from tests.runs.log.support import SCHEMA, row, rows
 
 
@@ -128,27 +130,58 @@ def test_plain_h5py_reads_the_log_between_any_two_calls(tmp_path, monkeypatch):
     assert len(set(seen)) > 8 and seen[-1] == ("done", 60)
 
 
-def test_an_old_log_is_kept_unless_forced(tmp_path):
-    path = tmp_path / "log.h5"
-    path.write_text("old")
-    with pytest.raises(InputError, match="exists already; --resume"):
-        run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=3), path)
-    assert path.read_text() == "old" and os.listdir(tmp_path) == ["log.h5"]
-    run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=3), path, force=True)
-    assert h5py.is_hdf5(path)
+@pytest.fixture
+def log(tmp_path):
+    return tmp_path / "log.h5"
 
 
-def test_no_room_for_the_last_log_is_a_failure_and_the_journal_stays(tmp_path, monkeypatch):
-    path = tmp_path / "log.h5"
-    log = writer(path)
-    log.row(row(0))
+def write(log, *ends):
+    """A journal with a record up to each of ``ends``; the sizes of the file after each."""
+    written = Journal(journal.path_for(log), SCHEMA, rows(0, ends[0]))
+    sizes = [written.path.stat().st_size]
+    for first, last in itertools.pairwise(ends):
+        written.append(rows(first, last))
+        sizes.append(written.path.stat().st_size)
+    assert np.array_equal(np.concatenate([*written.batches()]), rows(0, ends[-1]))
+    written.close(remove=False)
+    return sizes
 
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(writers, "create_atomic", full)
-    with pytest.raises(OutputError, match="No space left"):
-        log.finish("done", np.zeros(2), {})
-    with h5py.File(path) as file:
-        assert file.attrs["status"] == "running" and file["rounds/round"].size == 0
-    assert np.array_equal(journal.read(path, SCHEMA), rows(0, 1))
+def test_the_format_is_as_it_is_described(log):
+    """Read with nothing but the standard library, NumPy and the module's docstring."""
+    write(log, 3, 5)
+    content, records = journal.path_for(log).read_bytes(), []
+    while content:
+        length, checksum = struct.unpack("<II", content[:8])
+        record, content = content[8 : 8 + length], content[8 + length :]
+        assert len(record) == length and zlib.crc32(record) == checksum
+        records.append(record)
+    header = json.loads(records[0])
+    kind = np.dtype([tuple(column) for column in header["columns"]])
+    assert header["journal"] == 1 and kind.names == tuple(sorted(name for name, *_ in SCHEMA))
+    assert np.array_equal(np.frombuffer(b"".join(records[1:]), kind), rows(0, 5))
+
+
+@pytest.mark.parametrize("tail", [b"", b"\0" * 5000, b"\xff" * 5000])
+def test_a_torn_tail_is_cut_at_the_last_good_record(tail, log):
+    """At each length, with nothing behind it, or space that was never filled, or rubbish."""
+    ends = (2, 3, 7, 20)
+    sizes, path = write(log, *ends), journal.path_for(log)
+    content = path.read_bytes()
+    for size in range(0, len(content) + 1, 7 if tail else 1):
+        path.write_bytes(content[:size] + tail)
+        result = journal.read(log, SCHEMA)
+        there = max([0, *(end for end, at in zip(ends, sizes, strict=True) if at <= size)])
+        if result is None:
+            assert there == 0
+        else:
+            assert np.array_equal(result, rows(0, there))
+
+
+def test_the_journal_of_another_run_is_not_removed(log):
+    one = Journal(journal.path_for(log), SCHEMA, rows(0, 1))
+    two = Journal(journal.path_for(log), SCHEMA, rows(0, 2))
+    assert two.is_here() and not one.is_here()
+    one.close(remove=True)
+    assert two.is_here() and len(journal.read(log, SCHEMA)) == 2
+    two.close(remove=True)

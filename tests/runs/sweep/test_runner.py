@@ -1,12 +1,12 @@
-"""What is run, resumed, skipped and recorded."""
+"""What is run, resumed, skipped and recorded; larger budgets continue earlier logs."""
 
 import json
 import os
 import signal
+import tomllib
 from pathlib import Path
 
 import h5py
-import numpy as np
 import pytest
 
 from mpisim.cli import main
@@ -14,7 +14,8 @@ from mpisim.core.errors import InputError
 from mpisim.runs import checkpoint
 from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.sweep.points import read_summary
-from tests.helpers import columns, cut_rows, without_rehearsal
+from tests.helpers import run_tables, without_rehearsal
+from tests.resumes import differences
 from tests.runs.sweep.support import BASE, count_runs, run, write
 
 TWO_METHODS = """
@@ -34,14 +35,12 @@ def test_adding_seeds_and_methods_repeats_nothing(tmp_path, monkeypatch):
     logs = tmp_path / "logs"
     first = run(write(tmp_path, "run.seed = [1, 2]"), logs)
     assert [p.status for p in first] == ["done", "done"] and len(ran) == 2
-    content = {p.name: columns(logs / f"{p.name}.h5") for p in first}
+
     more = run(write(tmp_path, "run.seed = [2, 3, 1]\n" + TWO_METHODS), logs)
     assert names(first) < names(more) and len(more) == 6
     assert len(ran) == 6 and len(set(ran)) == 6
     assert {p.name for p in more if p.before} == names(first)
-    for name, before in content.items():
-        after = columns(logs / f"{name}.h5")
-        assert all(np.array_equal(before[c], after[c]) for c in before)
+
     seconds = {p.name: p.seconds for p in first}
     assert all(p.seconds == seconds[p.name] for p in more if p.before)
 
@@ -62,18 +61,9 @@ def killed_at(patch, k):
     patch.setattr(Evaluator, "row", row)
 
 
-HARMS = {  # and the row from which the run goes on
-    "": 7,
-    "no checkpoint": 6,
-    "bad checkpoint": 6,
-    "bad checkpoints": 0,
-    "short log": None,  # not the log that was written: it stays as it is
-    "bad log": None,
-}
-
-
-@pytest.mark.parametrize("harm", HARMS)
-def test_a_killed_run_is_gone_on_with(harm, tmp_path, monkeypatch):
+@pytest.mark.parametrize("bad", [False, True])
+def test_a_killed_run_is_gone_on_with(bad, tmp_path, monkeypatch):
+    """A log that is not the one that was written stays as it is."""
     file = write(tmp_path, "run.checkpoint_seconds = [1e-9]")
     [reference] = run(file, tmp_path / "whole")
     with monkeypatch.context() as patch, pytest.raises(Killed):
@@ -83,29 +73,19 @@ def test_a_killed_run_is_gone_on_with(harm, tmp_path, monkeypatch):
     with h5py.File(log, "r+") as opened:
         assert opened["rounds/round"].size == 8
         opened.attrs["status"] = "running"  # as kill -9 leaves it
-        if harm == "short log":
-            cut_rows(opened, 3)
-    if harm == "no checkpoint":
-        checkpoint.path_for(log).unlink()
-    elif harm.startswith("bad checkpoint"):
-        checkpoint.path_for(log).write_bytes(b"rubbish")
-        if harm == "bad checkpoints":
-            checkpoint.former(checkpoint.path_for(log)).write_bytes(b"rubbish")
-    elif harm == "bad log":
+    if bad:
         log.write_bytes(b"rubbish")
     rows, content = [], log.read_bytes()
     original = Evaluator.row
     without_rehearsal(monkeypatch)
     monkeypatch.setattr(Evaluator, "row", lambda s, k, *a: rows.append(k) or original(s, k, *a))
     [point] = run(file, tmp_path / "parts")
-    if HARMS[harm] is None:
+    if bad:
         assert point.status == "skipped" and f"{log}: " in point.reason and rows == []
         assert point.reason.endswith("; move it away") and log.read_bytes() == content
         return
-    assert point.status == "done" and rows == list(range(HARMS[harm], 13))
-    one, two = columns(tmp_path / "whole" / f"{reference.name}.h5"), columns(log)
-    for name in one:
-        assert name.startswith("time_") or np.array_equal(one[name], two[name]), name
+    assert point.status == "done" and rows == list(range(7, 13))
+    assert differences(Path(reference.log), log) == []
 
 
 def test_a_complete_log_whose_rows_were_edited_is_not_complete(tmp_path):
@@ -182,26 +162,14 @@ def test_impossible_points_are_skipped_with_their_reason(tmp_path, capfd):
     assert "data 'nowhere': not found" in reasons["marina", 5, "nowhere"]
     assert "method.alpha: unknown key" in reasons["marina", 5, "sample", "alpha"]
     assert "no theorem for 'ef'" in reasons["ef", 5, "sample"]
-    said = capfd.readouterr().out
-    assert said.count("data 'nowhere'") == 1 and "for the same reason" in said
-    assert "12 points: 11 skipped, 1 done" in said
+    output = capfd.readouterr().out
+    assert output.count("data 'nowhere'") == 1 and "for the same reason" in output
+    assert "12 points: 11 skipped, 1 done" in output
     assert len(list(logs.glob("*.h5"))) == 1
-
-
-def test_divergence_is_recorded_and_the_sweep_goes_on(tmp_path, monkeypatch):
-    base = BASE.replace("nonconvex-loss", "least-squares").replace("rounds = 12", "rounds = 60")
-    file = write(tmp_path, "method.stepsize = [1e9, 0.01]", base)
-    points = run(file, tmp_path / "logs")
-    assert [(p.status, p.exit_code) for p in points] == [("diverged", 3), ("done", 0)]
-    assert points == read_summary(tmp_path / "logs")
-    ran = count_runs(monkeypatch)
-    again = run(file, tmp_path / "logs")
-    assert not ran and [p.status for p in again] == ["diverged", "done"]
 
 
 def test_problems_are_loaded_once_and_give_the_same_logs(tmp_path, monkeypatch):
     from mpisim.problems.glm import Glm
-    from tests.helpers import run_tables
 
     loads = []
     original = Glm.load
@@ -209,22 +177,92 @@ def test_problems_are_loaded_once_and_give_the_same_logs(tmp_path, monkeypatch):
     sweep = "run.seed = [1, 2]\nproblem.split = ['contiguous', 'shuffled']\n" + TWO_METHODS
     points = run(write(tmp_path, sweep), tmp_path / "logs")
     assert len(points) == 8 and len(loads) == 3  # contiguous, and shuffled by each seed
-    import tomllib
 
+    alone = tmp_path / "alone.h5"
     for point in points:
-        alone = tmp_path / "alone.h5"
         run_tables(tomllib.loads(point.config), alone, force=True)
-        one, two = columns(alone), columns(tmp_path / "logs" / f"{point.name}.h5")
-        for name in one:
-            assert name.startswith("time_") or np.array_equal(one[name], two[name]), name
+        assert differences(alone, Path(point.log)) == []
 
 
-def test_a_log_of_another_experiment_is_left_alone(tmp_path):
-    file, logs = write(tmp_path), tmp_path / "logs"
-    [point] = run(file, logs)
-    with h5py.File(point.log, "r+") as log:
-        log.attrs["config"] = "something else"
-    before = columns(logs / f"{point.name}.h5")
-    [again] = run(file, logs)
-    assert again.status == "skipped" and "another experiment" in again.reason
-    assert np.array_equal(before["loss"], columns(logs / f"{point.name}.h5")["loss"])
+MESSAGE = 10 * 32  # bits of RandK's message
+
+
+DIANA = BASE.replace('"marina"', '"diana"')
+
+
+SIGN = DIANA.replace('"randk"\nk = 10', '"scaled-sign"').replace('"theory"', "0.01")
+
+
+WARMUP = SIGN.replace('"diana"', '"1bit-adam"\nwarmup = 0.5')
+
+
+BITS = "run.stop.bits_up={}".format
+
+
+def raised(tmp_path, first, then, base=DIANA):
+    """A sweep with the settings ``first`` and then with ``then``; the last one's point."""
+    file, logs = write(tmp_path, base=base), tmp_path / "logs"
+    [one] = run(file, logs, *first)
+    before = content(one.log)
+    [two] = run(file, logs, *then)
+    assert content(one.log) == before and two.status == "done"
+    [full] = run(file, tmp_path / "whole", *then)
+    assert full.name == two.name != one.name
+    assert differences(Path(full.log), Path(two.log)) == []
+    return one, two
+
+
+def content(log):
+    """The bytes of a log and of its checkpoint."""
+    return [Path(path).read_bytes() for path in (log, checkpoint.path_for(Path(log)))]
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (["run.rounds=12"], ["run.rounds=30"]),
+        (["run.rounds=12", "method.name=marina"], ["run.rounds=30", "method.name=marina"]),
+        (["run.rounds=12", "run.log_every=5"], ["run.rounds=31", "run.log_every=5"]),
+        (["run.rounds=50", BITS(6 * MESSAGE)], ["run.rounds=50", BITS(9 * MESSAGE)]),
+        (["run.rounds=50", BITS(6 * MESSAGE)], ["run.rounds=14"]),
+        (["run.rounds=12"], ["run.rounds=40", BITS(15.5 * MESSAGE)]),
+        (["run.rounds=12"], ["run.rounds=40", BITS(12 * MESSAGE)]),  # met where it ended
+        (
+            ["run.rounds=40", BITS(7 * MESSAGE), "run.log_every=3"],
+            ["run.rounds=40", "run.stop.grad_norm_sq=1e-12", "run.log_every=3"],
+        ),
+    ],
+)
+def test_it_is_as_from_scratch(first, then, tmp_path, capfd):
+    one, two = raised(tmp_path, first, then)
+    assert two.earlier == one.log
+    assert f"continuing from {one.log}, round " in capfd.readouterr().err
+    [kept] = read_summary(tmp_path / "logs")
+    assert kept.earlier == one.log
+
+
+@pytest.mark.parametrize(
+    ("base", "first", "then"),
+    [
+        (DIANA, ["run.rounds=12"], ["run.rounds=8"]),
+        (DIANA, ["run.rounds=12"], ["run.rounds=40", BITS(6 * MESSAGE)]),
+        (DIANA, ["run.rounds=12"], ["run.rounds=30", "run.seed=2"]),
+        (DIANA, ["run.rounds=12"], ["run.rounds=30", "run.log_every=2"]),
+    ],
+)
+def test_another_experiment_or_a_smaller_budget_starts_anew(base, first, then, tmp_path):
+    _, two = raised(tmp_path, first, then, base)
+    assert two.earlier == ""
+
+
+@pytest.mark.parametrize(
+    ("base", "why"),
+    [
+        (WARMUP, "has method.warmup = 6, this run has 15"),
+        (DIANA.replace("[comp", "schedule = { at = [0.5] }\n[comp"), "has method.schedule.at = "),
+    ],
+)
+def test_what_depends_on_the_rounds_starts_anew_with_a_line(base, why, tmp_path, capfd):
+    raised(tmp_path, ["run.rounds=12"], ["run.rounds=30"], base)
+    output = capfd.readouterr().err
+    assert why in output and output.count("starting over") == 1

@@ -1,5 +1,6 @@
-"""Points that run side by side: what is known of them before, claims, progress, processes."""
+"""Sweeps by several processes and ranks, and several sweeps of one folder."""
 
+import json
 import os
 import re
 import signal
@@ -13,10 +14,13 @@ import h5py
 import psutil
 import pytest
 
+from mpisim.cli import main
+from mpisim.runs.sweep import queue
 from mpisim.runs.sweep.points import read_summary
-from tests.comm.jobs import HANG_SECONDS, environment
+from tests.comm.jobs import HANG_SECONDS, environment, mpirun, needs_mpirun
+from tests.helpers import columns
 from tests.resumes import differences
-from tests.runs.sweep.support import BASE, run, write
+from tests.runs.sweep.support import BASE, count_runs, run, write
 
 POINTS = """
 problem.split = ["contiguous", "shuffled"]
@@ -41,20 +45,20 @@ def test_processes_write_the_same_logs(tmp_path):
     file = write(tmp_path, POINTS)
     alone = run(file, tmp_path / "alone")
     job = start(file, tmp_path / "jobs", "auto")
-    said, errors = job.communicate(timeout=HANG_SECONDS)
+    output, errors = job.communicate(timeout=HANG_SECONDS)
     assert job.returncode == 0, errors
     assert all(" points done" in line for line in errors.splitlines())
-    found = read_summary(tmp_path / "jobs")
-    assert [(p.name, p.status) for p in found] == [(p.name, p.status) for p in alone]
-    assert Counter(p.status for p in found) == {"done": 6, "skipped": 6}
-    for one, two in zip(alone, found, strict=True):
+    result = read_summary(tmp_path / "jobs")
+    assert [(p.name, p.status) for p in result] == [(p.name, p.status) for p in alone]
+    assert Counter(p.status for p in result) == {"done": 6, "skipped": 6}
+    for one, two in zip(alone, result, strict=True):
         if one.status == "done":
             assert differences(Path(one.log), Path(two.log)) == []
             with h5py.File(two.log) as log:
                 assert log.attrs["side_by_side"] == min(len(os.sched_getaffinity(0)), 12)
-    assert re.search(r"^\[1/12\] \S.* (k=|seed )\d+: done in ", said, re.MULTILINE)
-    assert said.count("compressor.k: 1000 is not allowed") == 1
-    assert "12 points: 6 done, 6 skipped; 0 of them complete before" in said
+    assert re.search(r"^\[1/12\] \S.* (k=|seed )\d+: done in ", output, re.MULTILINE)
+    assert output.count("compressor.k: 1000 is not allowed") == 1
+    assert "12 points: 6 done, 6 skipped; 0 of them complete before" in output
     extra = [p for p in (tmp_path / "jobs").iterdir() if p.name.startswith(".")]
     assert extra == []
 
@@ -93,11 +97,114 @@ def test_processes_that_are_stopped_are_gone_on_with(number, whom, code, tmp_pat
     assert not psutil.wait_procs(children, timeout=HANG_SECONDS)[1]
     assert errors.count("at round ") + errors.count("was killed by") >= 1
     if number == signal.SIGINT:
-        found = Counter(p.status for p in read_summary(logs))
-        left = 3 - found["done"]  # one may end in the moment of the signal
+        result = Counter(p.status for p in read_summary(logs))
+        left = 3 - result["done"]  # one may end in the moment of the signal
         assert f"mpisim: stopped by Ctrl-C; {left} of 3 points are left; the same command" in errors
-        assert found["interrupted"] >= 1
+        assert result["interrupted"] >= 1
     points = run(file, logs)
     assert [p.status for p in points] == ["done"] * 3
     for one, two in zip(whole, points, strict=True):
         assert differences(Path(one.log), Path(two.log)) == []
+
+
+SEEDS_SEVERAL = "run.seed = [1, 2, 3, 4]"
+
+
+LONG_SEVERAL = BASE.replace(
+    "rounds = 12", "rounds = 3000\ncheckpoint_seconds = 0.05\nlog_every = 50"
+)
+
+
+def several_start(file: Path, logs: Path, *words: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-m", "mpisim", "sweep", str(file), "--out", str(logs), *words],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """The points of one sweep that has the folder to itself."""
+    folder = tmp_path_factory.mktemp("alone")
+    return run(write(folder, SEEDS_SEVERAL, LONG_SEVERAL), folder)
+
+
+def require_complete(logs, alone):
+    """All points have the logs of ``alone``, and the summary says so; nothing else is left."""
+    result = read_summary(logs)
+    assert [(p.name, p.status, p.exit_code) for p in result] == [(p.name, "done", 0) for p in alone]
+    for one, two in zip(alone, result, strict=True):
+        assert differences(Path(one.log), Path(two.log)) == []
+        assert two.seconds is not None
+    assert [p.name for p in logs.iterdir() if p.name.startswith(".")] == []
+
+
+def test_two_sweeps_run_each_point_once(tmp_path, alone):
+    file, logs = write(tmp_path, SEEDS_SEVERAL, LONG_SEVERAL), tmp_path / "logs"
+    jobs = [several_start(file, logs, *more) for more in (("--jobs", "2"), ())]
+    ended = [job.communicate(timeout=HANG_SECONDS) for job in jobs]
+    assert [job.returncode for job in jobs] == [0, 0], ended
+    ran = Counter()
+    for message, errors in ended:
+        starts = r"(?=, about|$)" if "done: round" in errors else ": done in "
+        ran.update(re.findall(rf"^\[(\d)/4\] .*?seed \d{starts}", message, re.MULTILINE))
+        skipped = re.findall(r"^  skipped: .*: another run is writing it", message, re.MULTILINE)
+        assert len(skipped) <= 2
+    assert ran == {"1": 1, "2": 1, "3": 1, "4": 1}, ended
+    require_complete(logs, alone)
+
+
+def test_shards_are_the_sweep(tmp_path, monkeypatch, capfd):
+    sweep = "run.seed = [1, 2, 3]\ncompressor.k = [10, 1000]"
+    file, logs = write(tmp_path, sweep), tmp_path / "logs"
+    everything = run(file, tmp_path / "alone")
+    ran = count_runs(monkeypatch)
+    for shard, numbers in (("2/4", (1, 5)), ("1/4", (0, 4)), ("4/4", (3,)), ("3/4", (2,))):
+        ran.clear()
+        before = [point.status for point in read_summary(logs)] if logs.exists() else [""] * 6
+        assert main(["sweep", str(file), "--out", str(logs), "--shard", shard]) == 0
+        expected = [everything[number] for number in numbers]
+        done = [f"{point.name}.h5" for point in expected if point.status == "done"]
+        assert [path.name for path in ran] == done
+        after = [point.status for point in read_summary(logs)]
+        for number, point in enumerate(everything):
+            assert after[number] == (point.status if number in numbers else before[number])
+    assert [(p.name, p.status) for p in read_summary(logs)] == [
+        (p.name, p.status) for p in everything
+    ]
+    assert "6 points: 2 done, 4 not run; 0 of them" in capfd.readouterr().out
+
+
+SWEEP = """
+folder = "logs"
+compressor.k = [5, 1000]
+[[sweep.methods]]
+method = { name = "marina" }
+[[sweep.methods]]
+method = { name = "diana", stepsize = 1e9 }
+problem = { name = "least-squares" }
+run = { rounds = 60 }
+"""
+
+
+@needs_mpirun
+def test_two_ranks_run_skip_and_record_alike(tmp_path):
+    write(tmp_path, SWEEP)
+    job = mpirun(2, "-m", "mpisim", "sweep", "grid.toml", cwd=tmp_path)
+    assert job.returncode == 0, job.stderr
+    assert job.stdout.count("[1/4]") == 1
+    assert "4 points: 1 done, 2 skipped, 1 diverged" in job.stdout
+    points = json.loads((tmp_path / "logs" / "sweep.json").read_text())["points"]
+    assert [p["exit_code"] for p in points] == [0, 2, 3, 2]
+    assert not list((tmp_path / "logs").glob(f"{queue.NAME}*"))
+    alone = run(tmp_path / "grid.toml", tmp_path / "alone")
+    one, two = columns(alone[0].log), columns(tmp_path / points[0]["log"])
+    assert points[0]["name"] == alone[0].name
+    assert all(n.startswith("time_") or (one[n] == two[n]).all() for n in one)
+    with h5py.File(tmp_path / points[0]["log"]) as log:
+        assert log.attrs["side_by_side"] == 2 and log.attrs["ranks"] == 1
+    with h5py.File(alone[0].log) as log:
+        assert log.attrs["side_by_side"] == 1

@@ -1,0 +1,54 @@
+"""The study of fleets: its quadratic against dense matrices, and its verdicts on known seconds."""
+
+import numpy as np
+import pytest
+
+from mpisim.analysis.claims import Verdict
+from mpisim.problems.base import PROBLEMS
+from run.fleet.drawn import ahead
+from run.fleet.times import Times
+
+
+@pytest.fixture(scope="module")
+def diagonal():
+    from run.fleet import problem  # registers it
+
+    yield lambda **keys: problem.Diagonal(**keys).loaded(5, 0, 5, 1, np.dtype(float))
+    del PROBLEMS["diagonal"]
+
+
+def test_the_quadratic_against_its_hessians(diagonal):
+    d = 40
+    made = diagonal(dimension=d, difference=0.4, kappa=7.0)
+    x, origin = np.random.default_rng(0).standard_normal(d), np.zeros(d)
+    # the f_i are quadratic with a diagonal Hessian: columns from differences of gradients
+    H = np.array([made.gradients(e) - made.gradients(origin) for e in np.eye(d)])  # (d, n, d)
+    H_i = H.transpose(1, 2, 0)
+    mean = H_i.mean(axis=0)
+    assert mean == pytest.approx(np.diag(made.a), abs=1e-12)
+    known = made.closed_form
+    assert known.L_i == pytest.approx([np.linalg.norm(one, 2) for one in H_i])
+    assert pytest.approx(np.linalg.norm(mean, 2)) == known.L
+    squares = np.mean([one @ one for one in H_i], axis=0)
+    assert known.L_plus == pytest.approx(np.linalg.norm(squares, 2) ** 0.5)
+    apart = np.linalg.norm(squares - mean @ mean, 2) ** 0.5
+    assert known.L_pm == pytest.approx(apart)
+    assert known.mu == pytest.approx(np.linalg.eigvalsh(mean)[0])
+    # f is the same for every difference, and x* is its minimiser
+    same = diagonal(dimension=d, difference=0.0, kappa=7.0)
+    assert made.losses(x).mean() == pytest.approx(same.losses(x).mean())
+    best, least = made.minimum()
+    assert made.gradients(best).mean(axis=0) == pytest.approx(origin, abs=1e-12)
+    assert made.losses(best).mean() == pytest.approx(least)
+
+
+def test_who_is_ahead():
+    fast = Times("scaffnew", {j: 1.0 + 0.01 * j for j in range(6)})
+    slow = Times("gd", {j: 2.0 + 0.01 * j for j in range(20)})
+    never = Times("gd", {j: float("inf") for j in range(6)})
+    assert ahead("US", fast, slow).verdict is Verdict.HOLDS
+    assert ahead("US", slow, fast).verdict is Verdict.FAILS
+    assert ahead("US", fast, never).verdict is Verdict.HOLDS
+    assert ahead("US", never, fast).verdict is Verdict.FAILS
+    edge = Times("gd", slow.seconds, edge=True)
+    assert ahead("US", fast, edge).verdict is Verdict.UNDECIDED
