@@ -76,6 +76,7 @@ def test_it_describes_itself(archive):
         assert parts == set(file.namelist())
         assert graph["#fig1.quick"]["result"] and graph["mine/plugin.py"]["contentSize"]
         text = file.read(CHECKLIST).decode()
+        assert "| plugins | plugin.py (" in file.read("mine/results/README.md").decode()
     assert (
         "| fig1, quick | 10 done |" in text
         and "| 1, 2, 3, 4, 5 |" in text

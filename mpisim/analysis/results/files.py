@@ -21,6 +21,8 @@ from mpisim.core.files import make_folder, write_atomic, write_json, writing
 from mpisim.core.imports import PACKAGE
 from mpisim.core.numerics import processor
 from mpisim.runs.host import commit, is_committed, provenance
+from mpisim.runs.identity import of_log
+from mpisim.runs.log.reader import Log
 
 FOLDER = "results"  # in the folder of a study
 PICTURE, SUFFIX = ".png", ".provenance.json"
@@ -150,6 +152,7 @@ class Provenance:
     machines : cores and processor of each machine class, without names of hosts
     run_commits : of the package that ran
     commit : of the package and the study that drew the figure
+    plugins : of the runs, with the digests of their modules
     """
 
     study: str
@@ -163,6 +166,7 @@ class Provenance:
     machines: list[str]
     run_commits: list[str]
     commit: str
+    plugins: list[str] = dataclasses.field(default_factory=list)
 
 
 def provenance_of(study: Study, figure: Figure, scale: str, seconds: float) -> Provenance:
@@ -200,7 +204,16 @@ def provenance_of(study: Study, figure: Figure, scale: str, seconds: float) -> P
         _unique(machine(attributes) for attributes in executed),
         _unique(commit_text(attributes) for attributes in executed),
         commit_text(drawn_by),
+        _unique(text for log in logs for text in _plugins(log)),
     )
+
+
+def _plugins(log: Log) -> list[str]:
+    """The plugins of a log, files by their names, with the digests of what was executed."""
+    code = of_log(log.attrs)
+    names = [Path(name).name for name in log.config.get("plugin", [])]
+    digests = [code.get(f"module {name.removesuffix('.py')}", "not known") for name in names]
+    return [f"{name} ({digest})" for name, digest in zip(names, digests, strict=True)]
 
 
 def machine(attributes: dict[str, Any]) -> str:

@@ -117,10 +117,12 @@ def _origin(shown: Sequence[Result]) -> str:
         ("runs", run_counts),
         ("time", lambda one: duration(one.seconds)),
         ("machine", lambda one: "; ".join(one.machines)),
+        ("plugins", lambda one: "; ".join(one.plugins)),
         ("commit of the runs", lambda one: "; ".join(one.run_commits)),
         ("commit of the figure", lambda one: one.commit),
     ):
-        rows.append([name, *(text(result.provenance) for result in shown)])
+        texts = [text(result.provenance) for result in shown]
+        rows += [[name, *texts]] if any(texts) else []
     return table(head, rows)
 
 
