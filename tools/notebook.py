@@ -27,6 +27,7 @@ def execute(notebook: dict[str, Any]) -> dict[str, Any]:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
+    plt.close("all")  # figures of others
     names: dict[str, Any] = {"__name__": "__main__"}
     codes = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     for number, cell in enumerate(codes, 1):

@@ -81,7 +81,7 @@ class ClassMatrices:
     shared: float
 
     def times(self, v: np.ndarray) -> np.ndarray:
-        parts = v.reshape(*v.shape[:-1], self.classes, -1)
+        parts = v.reshape(*v.shape[:-1], self.classes, v.shape[-1] // self.classes)
         out: list[Any] = [0.0] * self.classes
         for (a, b), block in self.blocks.items():
             out[a] = out[a] + block.times(parts[..., b, :])

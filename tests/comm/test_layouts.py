@@ -13,14 +13,14 @@ from tests.comm.layouts import experiments
 @needs_mpirun
 def test_some_methods_and_compressors_on_1_2_3_and_6_ranks(seed):
     """A tenth of the experiments, drawn by the seed; `make trial` runs them all."""
-    job = mpirun(6, "-m", "tests.comm.layouts", str(seed), cwd=ROOT)
+    job = mpirun(6, "-m", "mpi4py", "-m", "tests.comm.layouts", str(seed), cwd=ROOT)
     assert job.returncode == 0, job.stdout[-3000:] + job.stderr[-3000:]
     assert job.stdout.count(" 0 differences") == 2
 
 
 @needs_mpirun
 def test_runs_and_sweeps_on_some_of_4_ranks():
-    job = mpirun(4, "-m", "tests.comm.subsets", cwd=ROOT)
+    job = mpirun(4, "-m", "mpi4py", "-m", "tests.comm.subsets", cwd=ROOT)
     assert job.returncode == 0, job.stdout[-3000:] + job.stderr[-3000:]
     assert "4 ranks checked" in job.stdout
 

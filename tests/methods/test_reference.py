@@ -1,11 +1,13 @@
 """Trajectories against plain, independent NumPy loops; and how long a round is to read."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
+import mpisim
 from mpisim.comm.communicators import OneProcess
 from mpisim.core.rng import Draw, Streams
 from mpisim.runs.experiment import parse
@@ -13,6 +15,7 @@ from mpisim.runs.setup import Setup
 from tests.helpers import dense_nonconvex, run_tables, table
 
 ROUNDS = 100
+PACKAGE = f"{Path(mpisim.__file__).parent}/"
 
 
 def gd(grads, x, gamma, d, n):
@@ -142,7 +145,7 @@ def test_a_compressed_round_of_marina_enters_few_functions(problem):
     entered = set()
 
     def note(frame, event, argument):
-        if event == "call" and "/mpisim/" in frame.f_code.co_filename:
+        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
             entered.add((frame.f_code.co_filename, frame.f_code.co_qualname))
 
     sys.setprofile(note)
@@ -150,5 +153,5 @@ def test_a_compressed_round_of_marina_enters_few_functions(problem):
         setup.state.step(0.1)
     finally:
         sys.setprofile(None)
-    names = sorted(f"{file.split('/mpisim/')[-1]}: {name}" for file, name in entered - compiled)
+    names = sorted(f"{file.removeprefix(PACKAGE)}: {name}" for file, name in entered - compiled)
     assert len(names) <= MOST, "\n".join(names)

@@ -103,6 +103,12 @@ def test_hessians(form):
         np.testing.assert_allclose(triangles.unpacked(triangle, C * D), H, atol=1e-13)
 
 
+def test_a_rank_without_workers():
+    bound = made("dense", ranges=[])[0].largest_hessian()
+    assert bound.times(np.zeros((0, C * D))).shape == (0, C * D)
+    assert bound.norms().shape == (0,)
+
+
 def test_two_classes_are_logistic_regression():
     a, y = make_rows("sparse")
     two = attach("logistic", a, y, [(0, 700)])
