@@ -60,7 +60,9 @@ def compare(groups: dict[int, MPI.Intracomm], folder: Path, seed: int | None) ->
     turns = itertools.cycle([LAYOUTS] if seed is None else [[layout] for layout in LAYOUTS])
     for tables, turn in zip(some(experiments(), seed), turns, strict=False):
         count += 1
-        for ranks, layout in [(1, "shared"), *turn]:
+        most = tables["problem"].get("workers", world.size)  # ranks with workers
+        possible = [(r, layout) for r, layout in turn if r - (layout == "dedicated") <= most]
+        for ranks, layout in [(1, "shared"), *possible]:
             placed = tables | {"run": tables["run"] | {"layout": layout}}
             if world.rank < ranks:
                 run_tables(placed, one if ranks == 1 else log, groups[ranks], force=True)
