@@ -28,8 +28,8 @@ from mpisim.core.files import write_atomic
 ROOT = Path(__file__).resolve().parents[1]
 GALLERY, STUDIES = Path("docs/studies/gallery.md"), Path("run")
 SMALL = Path("docs/gallery.png")  # of README
-ABREAST, COLOURS = 2, 256  # figures in a row, palette
-TILE, CAPTION = (800, 430), 44  # pixels
+ABREAST, COLOURS = 2, 128  # figures in a row, palette
+TILE, CAPTION = (640, 344), 40  # pixels
 WIDE = (1.6, 2.4)  # width over height
 WIDTH = 320  # of a picture, in pixels
 ABOUT = """\
