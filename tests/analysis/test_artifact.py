@@ -44,8 +44,8 @@ def changed(archive, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def change(name, content, fitting):
-        with zipfile.ZipFile(archive) as whole:
-            files = {one: whole.read(one) for one in whole.namelist()}
+        with zipfile.ZipFile(archive) as file:
+            files = {one: file.read(one) for one in file.namelist()}
         files[name] = content(files.get(name, b""))
         if fitting:
             digests = {n: hashlib.sha256(data).hexdigest() for n, data in files.items()}
@@ -94,12 +94,12 @@ def test_it_describes_itself(archive):
         (CLAIMS, lambda data: data.replace(b'"holds"', b'"tie"'), True, "judged again holds"),
     ],
 )
-def test_a_change_is_found(name, content, fitting, why, changed, capsys):
+def test_a_change_is_detected(name, content, fitting, why, changed, capsys):
     assert main(["verify", changed(name, content, fitting)]) == 1
     assert why in capsys.readouterr().out
 
 
-def test_other_rows_are_found(changed, capsys):
+def test_other_rows_are_detected(changed, capsys):
     file = changed("mine/fig1.toml", lambda data: data.replace(b"k = 10", b"k = 11"), True)
     assert main(["verify", file, "--rerun", "--load-plugins"]) == 1
     assert "no such run in the figure's grid" in capsys.readouterr().out

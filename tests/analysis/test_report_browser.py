@@ -73,7 +73,7 @@ def browse(page, *flags, choices=""):
     return job.stdout
 
 
-def found(page, actions, choices=""):
+def after(page, actions, choices=""):
     """What the ``actions``, in JavaScript, put into ``found``."""
     text = page.read_text().replace("<head>", ERRORS)
     tried = page.with_name("tried.html")
@@ -86,7 +86,7 @@ def found(page, actions, choices=""):
 
 
 def test_axes_and_problems_can_be_chosen(report):
-    seen = found(
+    seen = after(
         report,
         """
         found.first = state();
@@ -118,7 +118,7 @@ def test_axes_and_problems_can_be_chosen(report):
 
 
 def test_points_are_shown_and_compared_with_pointer_and_keys(report):
-    seen = found(
+    seen = after(
         report,
         """
         const svg = document.querySelector("#chart svg"), box = svg.getBoundingClientRect();
@@ -164,7 +164,7 @@ def test_points_are_shown_and_compared_with_pointer_and_keys(report):
 
 
 def test_curves_can_be_hidden_and_links_keep_the_choices(report):
-    seen = found(
+    seen = after(
         report,
         """
         found.start = state();
@@ -185,7 +185,7 @@ def test_curves_can_be_hidden_and_links_keep_the_choices(report):
         found.again = state();
         found.file = picture(chart.svg, drawn());
         document.getElementById("whole").click();
-        found.whole = location.hash;
+        found.full = location.hash;
         """,
         choices="problem=1&x=seconds&y=loss&logy=0",
     )
@@ -195,6 +195,6 @@ def test_curves_can_be_hidden_and_links_keep_the_choices(report):
     words = dict(parse_qsl(seen["zoomed"][1:]))
     assert words["hide"] == "0" and len(words["view"].split(",")) == 4
     assert seen["shown"] == seen["again"] and len(seen["again"]["curves"]) == 1
-    assert seen["whole"] == seen["address"] + "&hide=0"
+    assert seen["full"] == seen["address"] + "&hide=0"
     texts = re.findall(r"<text[^>]*>([^<]*)</text>", seen["file"])
     assert texts[-1].startswith("MARINA") and 'fill="#fff"' in seen["file"]

@@ -245,12 +245,8 @@ def test_an_unknown_user(nobody):
 @pytest.mark.parametrize("how", ["file", "dangling link", "link", "folder"])
 def test_what_another_user_could_write_is_not_used(how, tmp_path, monkeypatch, capsys):
     place, later = tmp_path / "place", tmp_path / "later"
-    if how == "file":
-        place.touch()
-    elif how == "folder":
-        place.mkdir(mode=0o700)
-    else:
-        place.symlink_to(later)
+    make = {"file": place.touch, "folder": lambda: place.mkdir(mode=0o700)}
+    make.get(how, lambda: place.symlink_to(later))()
     if how == "link":
         later.mkdir(mode=0o700)
     if os.geteuid() == 0:
