@@ -43,7 +43,7 @@ PROBLEMS = [
 ]
 
 
-KNOWN: dict = {}  # kernels that a test has loaded
+LOADED: dict = {}  # kernels that a test has loaded
 
 
 @pytest.fixture(autouse=True)
@@ -53,8 +53,8 @@ def loaded_once(monkeypatch):
 
     def remember(self, signature, context):
         key = self._py_func, signature
-        result = KNOWN.get(key) or load(self, signature, context)
-        return KNOWN.setdefault(key, result) if result else None
+        result = LOADED.get(key) or load(self, signature, context)
+        return LOADED.setdefault(key, result) if result else None
 
     monkeypatch.setattr(FunctionCache, "load_overload", remember)
 
