@@ -61,8 +61,8 @@ def _qsgd_bits(x, b, message, i):
     return b + len(string_elias.triples(message.levels[i]))
 
 
-def _kept(message, i):
-    return int(np.diff(message.form.kept.ptr)[i])
+def _kept_bits(x, b, message, i):
+    return 9 * int(np.diff(message.form.kept.ptr)[i])
 
 
 def _inner_qsgd_bits(x, b, message, i):
@@ -152,17 +152,11 @@ BY_COUNT = [  # counts of bits, and the tables that have them
         _seeded_bits,
         [
             *(PERMK, {"name": "block-permutation", "blocks": 2}, {"name": "pattern", "s": 2}),
-            *(
-                _composed(PERMK, BERNOULLI),
-                _composed(BERNOULLI, RANDK),
-                _composed(RANDK, BERNOULLI),
-            ),
+            *(_composed(PERMK, BERNOULLI), _composed(BERNOULLI, RANDK)),
+            _composed(RANDK, BERNOULLI),
         ],
     ),
-    (
-        lambda x, b, message, i: 9 * _kept(message, i),
-        [_composed(outer, NATURAL) for outer in (PERMK, BERNOULLI)],
-    ),
+    (_kept_bits, [_composed(outer, NATURAL) for outer in (PERMK, BERNOULLI)]),
     (_inner_qsgd_bits, [_composed(o, {"name": "qsgd", "s": 99}) for o in (PERMK, RANDK)]),
     (_bernoulli_bits, [{"name": "bernoulli", "p": 0.6}]),
     (  # fractions of levels that are not rare events in 4000 draws
@@ -205,32 +199,21 @@ CASES += [
     Case({"name": "topk", "k": 3, "index_bits": 32}, _topk_bits, lambda *_: 192),
     Case(RANDK | {"shared": False}, _indexed_bits, THREE),
     Case(RANDK | {"shared": False, "codec": "entropy"}, _topk_entropy_bits, THREE),
-    Case(
-        {"name": "toplek", "k": 3},
-        _toplek_bits,
-        lambda x, b, message, i: 32 * int(np.diff(message.ptr)[i]),
-    ),
-    *[
-        Case({"name": name, "tau": 2.875}, _seeded_bits, lambda *_: 92)
-        for name in ("rand-tau", "rand-tau-plus")
-    ],
-    Case(
-        {"name": "rank-k", "k": 1, "codec": "entropy"},
-        _coded_bits(lambda d, b: 60 + b * 2 * d),
-        lambda x, _, *a: _factor_bits(x, 32, *a),
-    ),
-    *[
-        Case(table | {"codec": "entropy"}, _levels_bits, _levels_paper_bits)
-        for table in (
-            {"name": "qsgd", "s": 1},
-            {"name": "qsgd", "s": 250},
-            {"name": "quant-plus", "beta": 7.0},
-        )
-    ],
-    Case(NATURAL | {"codec": "entropy"}, _coded_bits(lambda d, b: 60 + 9 * d), _natural_bits),
-    Case(
-        {"name": "scaled-sign", "scale": "one"}, lambda x, b, *_: b + x.size, lambda x, *_: x.size
-    ),
+    Case({"name": "toplek", "k": 3}, _toplek_bits, lambda x, b, m, i: 32 * int(np.diff(m.ptr)[i])),
+]
+CASES += [
+    Case({"name": name, "tau": 2.875}, _seeded_bits, lambda *_: 92)
+    for name in ("rand-tau", "rand-tau-plus")
+]
+ENTROPY = {"codec": "entropy"}
+FACTORS = _coded_bits(lambda d, b: 60 + b * 2 * d), lambda x, _, *a: _factor_bits(x, 32, *a)
+SIGNS = (lambda x, b, *_: b + x.size), lambda x, *_: x.size
+LEVELS = {"name": "qsgd", "s": 1}, {"name": "qsgd", "s": 250}, {"name": "quant-plus", "beta": 7.0}
+CASES += [Case(table | ENTROPY, _levels_bits, _levels_paper_bits) for table in LEVELS]
+CASES += [
+    Case({"name": "rank-k", "k": 1} | ENTROPY, *FACTORS),
+    Case(NATURAL | ENTROPY, _coded_bits(lambda d, b: 60 + 9 * d), _natural_bits),
+    Case({"name": "scaled-sign", "scale": "one"}, *SIGNS),
 ]
 
 
