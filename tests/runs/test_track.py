@@ -78,7 +78,8 @@ def test_a_tracker_that_fails_does_not_end_the_run(failing, monkeypatch, capsys)
 def test_without_the_library_there_is_one_line_and_no_log(tmp_path, monkeypatch, command):
     monkeypatch.setitem(sys.modules, "mlflow", None)
     log = tmp_path / "log.h5"
-    words = settings("problem={ name = 'quadratic', dimension = 4 }", "method.name=gd")
+    gd = "method={ name = 'gd', stepsize = 0.1 }"
+    words = settings("problem={ name = 'quadratic', dimension = 4 }", gd)
     line = command("run", *words, "--track", "mlflow", "--out", log, code=2)
     assert line.endswith("mlflow needs mlflow: pip install 'mpisim[mlflow]'\n")
     assert not log.exists()
