@@ -133,17 +133,9 @@ def test_command(capsys):
     method = f"method={{ name = 'pp-marina', participants = 3, stepsize = {step} }}"
     text = theory(capsys, *SAMPLE, *words, method)
     for part in (
-        "n = 5, d = 123, m = 320",
-        "omega = 11.3",
-        "zeta = 10",
-        "p = 0.0487805, r = 3",
-        "Theorem E.2 (PL)",
-        "2 x theory",
-        "f(x^0)        0.693147",
-        "by Newton's method",
-        "the penalty's l2",
-        "epsilon^2 = 0.0001",
-        "PP-MARINA, r = 3",
+        *("n = 5, d = 123, m = 320", "omega = 11.3", "zeta = 10", "p = 0.0487805, r = 3"),
+        *("Theorem E.2 (PL)", "2 x theory", "f(x^0)        0.693147", "by Newton's method"),
+        *("the penalty's l2", "epsilon^2 = 0.0001", "PP-MARINA, r = 3"),
         "MARINA paper, Table 2: until E f - f(x*) <= epsilon = 0.01",
     ):
         assert part in text, part

@@ -127,7 +127,7 @@ def test_finite_differences(model):
     ("model", "parameters"),
     [("resnet18", 11_173_962), ("wrn-16-4", 2_748_890), ("vgg16", 14_728_266)],
 )
-def test_the_papers_networks_have_the_known_sizes(model, parameters):
+def test_the_papers_networks_have_their_sizes(model, parameters):
     pytest.importorskip("torch")
     from mpisim.problems.torch.models import MODELS
 
