@@ -147,7 +147,9 @@ class Fleet:
         link, device = sqrt(rho) * common + sqrt(1 - rho) * scores[:, 1:5], scores[:, 5]
         return Clients(*self._links(which, uniforms[:, 0], link), self._factors(which, device))
 
-    def _links(self, which: np.ndarray, u: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, ...]:
+    def _links(
+        self, which: np.ndarray, u: np.ndarray, z: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Up, down, latency, loss, bound; u : uniforms (clients,), z : scores (clients, 4)."""
         if (code := self.country) is not None:
             table = fleet_data.table()
