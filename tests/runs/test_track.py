@@ -79,7 +79,7 @@ def test_without_the_library_there_is_one_line_and_no_log(tmp_path, monkeypatch,
     monkeypatch.setitem(sys.modules, "mlflow", None)
     log = tmp_path / "log.h5"
     gd = "method={ name = 'gd', stepsize = 0.1 }"
-    words = settings("problem={ name = 'quadratic', dimension = 4 }", gd)
+    words = settings("problem={ name = 'quadratic', dimension = 4 }", gd, "run.rounds=3")
     line = command("run", *words, "--track", "mlflow", "--out", log, code=2)
     assert line.endswith("mlflow needs mlflow: pip install 'mpisim[mlflow]'\n")
     assert not log.exists()
