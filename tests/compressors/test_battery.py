@@ -54,7 +54,6 @@ def round_trip(case, precision, m, d):
     assert np.all(framing >= 0) and np.all(framing <= 8)
 
 
-@pytest.mark.drawn(14)
 @each_case
 def test_what_mpisim_check_checks(case):
     """Round trips, ranks, values that are not finite; unbiasedness, omega, alpha and zeta."""

@@ -44,6 +44,7 @@ def by_layer(inner, layers, precision=DOUBLE):
     return compressor
 
 
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize("inner", EACH, ids=lambda inner: inner["name"])
 @pytest.mark.parametrize(
     ("layers", "precision", "m"),

@@ -50,10 +50,8 @@ def test_back_to_toml_and_again(tmp_path):
 
 PLUGIN = """
 import mpisim
-
 @mpisim.compressor("pickled-identity")
 class Pickled(mpisim.Compressor):
-    k: int = 1
     form = compress = None
 """
 
@@ -64,14 +62,10 @@ def test_other_processes_take_an_experiment(tmp_path):
     tables = table({"name": "marina", "stepsize": {"theory": 2}}, {"name": "pickled-identity"})
     experiment = parse(tables | {"plugin": str(tmp_path / "pickled_plugin.py")})
     code = "import sys, pickle; print(pickle.load(sys.stdin.buffer).to_toml())"
-    message = subprocess.run(
-        [sys.executable, "-c", code],
-        input=pickle.dumps(experiment),
-        capture_output=True,
-        check=True,
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])},
-    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])}
+    options = {"cwd": tmp_path, "env": environment, "capture_output": True, "check": True}
+    command = [sys.executable, "-c", code]
+    message = subprocess.run(command, input=pickle.dumps(experiment), **options)
     assert message.stdout.decode().strip() == experiment.to_toml().strip()
 
 

@@ -59,12 +59,9 @@ def made(folder, name, **changes):
 
 
 def test_a_plugin_is_labelled_wherever_its_logs_are(plugin, tmp_path):
-    logs = [
-        made(tmp_path, "a"),
-        made(tmp_path, "b", method={"share": 0.75}),
-        made(tmp_path, "c", compressor={"name": "plain"}),
-        made(tmp_path, "d", compressor={"k": 3}),
-    ]
+    logs = [made(tmp_path, "a"), made(tmp_path, "b", method={"share": 0.75})]
+    logs += [made(tmp_path, "c", compressor={"name": "plain"})]
+    logs += [made(tmp_path, "d", compressor={"k": 3})]
     plugin()
     groups = group_runs(map(read, logs))
     assert [group.label for group in groups] == [

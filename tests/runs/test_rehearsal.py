@@ -1,5 +1,6 @@
 """No kernel is compiled or loaded while a method's clock runs, and a rehearsal leaves no trace."""
 
+from contextlib import suppress
 from random import Random
 
 import numpy as np
@@ -72,16 +73,14 @@ def experiments(method: str, random: Random):
 @pytest.mark.parametrize("method", METHODS)
 def test_all_kernels_are_there_when_the_clock_starts(method, seed):
     """With the first four compressors that it accepts."""
-    result = {}
+    tried = 0
     for tables in experiments(method, Random(f"{method} {seed}")):
-        try:
-            clock = seconds(tables)
-        except InputError:
-            continue
-        result[str(tables)] = clock[phases.COMPILE]
-        if len(result) == 4:
+        with suppress(InputError):
+            assert seconds(tables)[phases.COMPILE] == 0, tables
+            tried += 1
+        if tried == 4:
             break
-    assert {name for name, lost in result.items() if lost > 0} == set()
+    assert tried
 
 
 def test_without_the_rehearsal_kernels_are_loaded_on_the_way(monkeypatch):
@@ -127,9 +126,8 @@ def test_one_rank_is_advised_where_exchanges_take_longer_than_what_is_shared():
 @pytest.mark.parametrize("rounds", [0, 1, 3, 9])
 def test_a_rehearsal_leaves_no_trace(rounds, monkeypatch):
     """Neither in bits nor in points, nor in what the parts of the run hold."""
-    tables = table(
-        {"name": "diana", "stepsize": 0.1}, SMOOTH, rounds=rounds, columns=["pi", "adaptive"]
-    )
+    run = {"rounds": rounds, "columns": ["pi", "adaptive"]}
+    tables = table({"name": "diana", "stepsize": 0.1}, SMOOTH, **run)
 
     def ended() -> tuple[dict, np.ndarray, dict]:
         setup = Setup(parse(tables), MPI.COMM_SELF)

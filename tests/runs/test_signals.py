@@ -124,6 +124,7 @@ def catches_ctrl_c(pid: int) -> bool:
     return bool(int(mask, 16) >> (signal.SIGINT - 1) & 1)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("pressed", [False, True])
 @pytest.mark.parametrize("words", [[b"one\n"], [b"one\n", b"two\n"], [b"one\n", b"\n"], []])
 def test_last_words_are_written_after_ctrl_c_only(pressed, words, tmp_path):

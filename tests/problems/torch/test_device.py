@@ -56,6 +56,7 @@ def on_the_device(model, **keys):
     return parse(tables).problem.loaded(4, 1, 2, 1, np.dtype("float32"))
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("model", MODELS)
 def test_all_of_a_gradient_is_on_the_device(model, elsewhere):
     """And nothing waits for it: the sums of all workers are read, once, and nothing else."""
@@ -143,6 +144,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(("method", "keys", "compressor"), KINDS)
 def test_all_of_a_round_is_on_the_device(method, keys, compressor, elsewhere):
     tables = network({"name": method} | keys, compressor)
@@ -187,6 +189,7 @@ EVERY = [  # method, run.log_every, the log's; 88 samples, so 88 / (4 x 9) round
 ]
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(("method", "given", "every", "source"), EVERY)
 def test_rows_are_2_epochs_apart(method, given, every, source, tmp_path):
     compressor = {"cd-adam": SIGN, "vr-marina": {"name": "randk", "k": 9}}.get(method["name"])
