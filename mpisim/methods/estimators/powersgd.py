@@ -79,7 +79,8 @@ class PowerSGD(Stochastic):
         M, Q = self.matrices(M_i), dict(zip(self.factored, self.Q, strict=True))
         X, X_i = self.exchange([products(M[j], Q[j]) if j in Q else M[j] for j in range(len(M))])
         P = {j: orthonormal(X[j]) for j in Q}
-        right, Q_i = self.exchange([products(M[j].transpose(0, 2, 1), P[j]) for j in Q])
+        sides = [products(M[j].transpose(0, 2, 1), P[j]) for j in Q]
+        right, Q_i = self.exchange(sides) if Q else ([], [])
         self.Q = [np.where(P[j].any(axis=0), q, Q[j]) for j, q in zip(Q, right, strict=True)]
         for j, q, q_i in zip(Q, self.Q, Q_i, strict=True):
             X[j], X_i[j] = product(P[j], q.T), products(q_i, P[j].T).transpose(0, 2, 1)
@@ -96,18 +97,17 @@ class PowerSGD(Stochastic):
 
     def exchange(self, parts: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Arrays (m, ...) travel together: their means over all workers, and each as sent."""
-        sizes = [prod(part.shape[1:]) for part in parts]
-        if not sum(sizes):
-            return parts, parts
-        flat = [part.reshape(len(part), size) for part, size in zip(parts, sizes, strict=True)]
+        flat = [part.reshape(len(part), prod(part.shape[1:])) for part in parts]
+        ends = np.cumsum([part.shape[1] for part in flat])
+
+        def split(array: Any) -> list[np.ndarray]:
+            array = to_host(array, MESSAGE).astype(np.float64)
+            pieces = zip(np.split(array, ends[:-1], axis=-1), parts, strict=True)
+            return [piece.reshape(*array.shape[:-1], *part.shape[1:]) for piece, part in pieces]
+
         rows = np.concatenate(flat, axis=1).astype(self.star.precision.arithmetic)
         upload = self.star.dense(rows)
-        mean = to_host(self.star.average(upload), MESSAGE).astype(np.float64)
-        sent = to_host(upload.decoded(), MESSAGE).astype(np.float64)
-        ends = np.cumsum(sizes)[:-1]
-        means = zip(np.split(mean, ends), parts, strict=True)
-        each = zip(np.split(sent, ends, axis=1), parts, strict=True)
-        return [a.reshape(b.shape[1:]) for a, b in means], [a.reshape(b.shape) for a, b in each]
+        return split(self.star.average(upload)), split(upload.decoded())
 
     def placed(self, parts: list[np.ndarray]) -> Any:
         """Matrices (..., a, b) as rows (k, d) in the run's arithmetic, where its vectors live."""
