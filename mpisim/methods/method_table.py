@@ -76,6 +76,7 @@ _PAIRS = {
     "fednl": Pair("fednl", "gd", "FedNL"),
     "fednl-ls": Pair("fednl-ls", "gd", "FedNL-LS", {"option": "A"}),
     "fednl-pp": Pair("fednl-pp", "gd", "FedNL-PP"),
+    "powersgd": Pair("powersgd", "gd", "PowerSGD"),
     "rand-diana": Pair("rand-diana", "gd", "Rand-DIANA"),
     "asynchronous-sgd": Pair("asynchronous-sgd", "gd", "Asynchronous SGD"),
     "rennala": Pair("rennala", "gd", "Rennala SGD"),
@@ -95,7 +96,7 @@ METHODS: Names[Pair] = Names(
 UNCOMPRESSED = (
     *("gd", "heavy-ball", "amsgrad"),
     *("fedavg", "fedprox", "scaffold", "scaffnew", "ef21-p", "marina-p", "fednl"),
-    *("fednl-ls", "fednl-pp", "lag"),
+    *("fednl-ls", "fednl-pp", "lag", "powersgd"),
     *("asynchronous-sgd", "rennala", "ringmaster", "fedbuff", "shadowheart"),
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from math import ceil, comb, log2
 
 import numpy as np
@@ -133,6 +134,20 @@ def _eden_bits(x, b, *_):
     return b + 3 * power_of_two(x.size)
 
 
+def _quic_bits(x, b, message, i, bits=2):
+    """A scale, digits, how many are exact, and these in the shorter of the codes of indices."""
+    D, rest = power_of_two(x.size), message.inner.parts[1]
+    row = rest.indices[rest.ptr[i] : rest.ptr[i + 1]]
+    gaps = len(string_elias.encode(string_elias.gaps(row)))
+    indices = min(row.size * ceil(log2(D)), gaps)
+    return b + bits * D + rest.form.k.bit_length() + indices + b * row.size
+
+
+def _quic_paper_bits(x, b, message, i, bits=2):
+    D, rest = power_of_two(x.size), message.inner.parts[1]
+    return 32 + bits * D + int(np.diff(rest.ptr)[i]) * (32 + ceil(log2(D)))
+
+
 NATURAL, PERMK, RANDK = {"name": "natural"}, {"name": "permk"}, {"name": "randk", "k": 3}
 BERNOULLI = {"name": "bernoulli", "p": 0.95}
 
@@ -180,6 +195,10 @@ BY_COUNT = [  # counts of bits, and the tables that have them
     (_natural_bits, [NATURAL, {"name": "layerwise", "inner": NATURAL}]),
     (_drive_bits, [{"name": "drive", "scale": scale} for scale in ("least", "unbiased")]),
     (_eden_bits, [{"name": "eden", "bits": 3}]),
+    (
+        lambda x, b, *_: b + 3,
+        [{"name": "spherical", "bits": 3, "scale": scale} for scale in ("unbiased", "least")],
+    ),
     (lambda x, *_: 9 * power_of_two(x.size), [{"name": "rotated", "inner": NATURAL}]),
     (
         _qsgd_of(lambda message: message.inner),
@@ -208,10 +227,18 @@ CASES += [
 ENTROPY = {"codec": "entropy"}
 FACTORS = _coded_bits(lambda d, b: 60 + b * 2 * d), lambda x, _, *a: _factor_bits(x, 32, *a)
 SIGNS = (lambda x, b, *_: b + x.size), lambda x, *_: x.size
-LEVELS = {"name": "qsgd", "s": 1}, {"name": "qsgd", "s": 250}, {"name": "quant-plus", "beta": 7.0}
+POINTS = _coded_bits(lambda d, b: 60 + b + 5 * power_of_two(d)), lambda x, *_: _eden_bits(x, 32)
+QUIC = _coded_bits(lambda d, b: 60 + (2 * b + 5) * power_of_two(d))
+LEVELS = [{"name": "qsgd", "s": 1}, {"name": "qsgd", "s": 250}, {"name": "quant-plus", "beta": 7.0}]
+LEVELS += [{"name": "sparse-dithering", "nu": 0.3}]
 CASES += [Case(table | ENTROPY, _levels_bits, _levels_paper_bits) for table in LEVELS]
 CASES += [
     Case({"name": "rank-k", "k": 1} | ENTROPY, *FACTORS),
+    Case({"name": "quic-fl", "bits": 2}, _quic_bits, _quic_paper_bits),
+    Case(
+        {"name": "quic-fl", "bits": 3, "p": 0.2} | ENTROPY, QUIC, partial(_quic_paper_bits, bits=3)
+    ),
+    Case({"name": "eden", "bits": 3} | ENTROPY, *POINTS),
     Case(NATURAL | ENTROPY, _coded_bits(lambda d, b: 60 + 9 * d), _natural_bits),
     Case({"name": "scaled-sign", "scale": "one"}, *SIGNS),
 ]

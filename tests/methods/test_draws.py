@@ -17,7 +17,7 @@ from tests.resumes import KEYS, SMOOTH
 DEALT = {"name": "permk", "groups": 2}
 COMPOSED = {"name": "compose", "outer": DEALT, "inner": {"name": "natural"}}
 RANDK, PP_MARINA = {"name": "randk", "k": 4}, {"name": "pp-marina", "participants": 6, "p": 0.2}
-DEALING = {"compressed-scaffnew": [DEALT], "locodl": [RANDK]}
+DEALING = {"compressed-scaffnew": [DEALT], "locodl": [RANDK], "powersgd": [{}]}
 DEALING["tamuna"] = [{"name": "pattern", "s": 2}]
 PAIRS = {
     "each compressor, clients drawn twice": [(PP_MARINA, case.table) for case in CASES]

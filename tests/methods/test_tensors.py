@@ -26,6 +26,7 @@ BIASED = [{"name": "scaled-sign"}, {"name": "topk", "k": 7}]
 UNBIASED = [{"name": "randk", "k": 11}, {"name": "qsgd", "s": 4}]
 OTHERS = [{"name": "natural"}, {"name": "identity"}, {"name": "permk"}, {"name": "rank-k", "k": 2}]
 ONLY = {"tamuna": {"name": "pattern", "s": 2}, "gd": {"name": "identity"}}
+ONLY["powersgd"] = ONLY["gd"]
 ONLY["compressed-scaffnew"] = {"name": "permk", "groups": 3}
 ASYNCHRONOUS = ("asynchronous-sgd", "rennala", "ringmaster", "fedbuff", "shadowheart")
 # their keys come from omega
