@@ -33,11 +33,16 @@ MEANINGS: dict[str, dict[str, str]] = {
         " given",
         "split": "how rows are dealt to workers: in their order, shuffled by `run.seed`, sorted"
         ' by norm, all rows to every worker ("homogeneous"), with shares of the labels drawn from'
-        ' a Dirichlet distribution ("dirichlet": Hsu et al., 2019), or in pieces of the rows'
-        ' sorted by label ("pathological": McMahan et al., 2017)',
+        ' a Dirichlet distribution ("dirichlet": Hsu et al., 2019), in pieces of the rows'
+        ' sorted by label ("pathological": McMahan et al., 2017), partly at random and partly'
+        ' sorted by label ("partly-shuffled"), or to the clients whose they are ("natural")',
         "alpha": "of a Dirichlet split: the shares of a worker's labels are drawn from"
         " Dir(alpha q), q those of all rows; the smaller, the more workers differ",
         "pieces": "of each worker in a pathological split; 2 unless given, as in FedAvg's paper",
+        "similarity": "of a partly shuffled split: the share of each worker's rows that are drawn"
+        " from all rows; the others are dealt sorted by label",
+        "client_ids": "of a natural split: a text file (plain, .gz, .bz2 or .xz) with a line for"
+        " each row of the data, which names its client; n is the number of clients",
         "remainder": 'what happens to the last N mod n rows: "drop" leaves them out,'
         ' "spread" gives them to the first workers',
         "bias": "adds a leading feature 1",

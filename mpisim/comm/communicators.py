@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from functools import cache
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 T = TypeVar("T")
+ASLEEP = "MPISIM_WAIT_ASLEEP"  # in the environment: ranks sleep while they wait for a message
+NAP_SECONDS = 5e-5
 SLEEP_SECONDS = 0.01  # a rank that waited in MPI would take a core from those that work
 
 
@@ -53,7 +56,47 @@ def all_ranks() -> Any:
         return OneProcess()
     from mpi4py import MPI
 
-    return MPI.COMM_WORLD
+    return asleep(MPI.COMM_WORLD) if os.environ.get(ASLEEP) else MPI.COMM_WORLD
+
+
+def asleep(comm: MPI.Intracomm) -> MPI.Intracomm:
+    """The same communicator, whose ranks sleep while they wait for vectors; copies of it, too.
+
+    MPI's own waiting takes a core, or gives it away for a turn of the scheduler. With more ranks
+    than cores both disturb those that work, and the seconds that are measured.
+    """
+    return _asleep()(comm)
+
+
+@cache
+def _asleep() -> type[MPI.Intracomm]:
+    from mpi4py import MPI
+
+    class Asleep(MPI.Intracomm):
+        def Bcast(self, *buffers: Any) -> None:
+            _sleep_until_done(self.Ibcast(*buffers))
+
+        def Gatherv(self, *buffers: Any) -> None:
+            _sleep_until_done(self.Igatherv(*buffers))
+
+        def Scatterv(self, *buffers: Any) -> None:
+            _sleep_until_done(self.Iscatterv(*buffers))
+
+        def Barrier(self) -> None:
+            _sleep_until_done(self.Ibarrier())
+
+        def Send(self, buffer: Any, to: int) -> None:  # type: ignore[override]
+            _sleep_until_done(self.Isend(buffer, to))
+
+        def Recv(self, buffer: Any, source: int) -> None:  # type: ignore[override]
+            _sleep_until_done(self.Irecv(buffer, source))
+
+    return Asleep
+
+
+def _sleep_until_done(request: MPI.Request) -> None:
+    while not request.Test():
+        time.sleep(NAP_SECONDS)
 
 
 def side_of(comm: Any) -> Any:

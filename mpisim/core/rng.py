@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from mpisim.core.errors import InputError
 from mpisim.core.numerics import philox
 from mpisim.core.numerics.select import FEW, sort
 
@@ -126,15 +127,26 @@ class Draw:
         return (self.words(count) >> np.uint64(11)) * 2.0**-53
 
     def subsets(self, d: int, k: int) -> np.ndarray:
-        """Shape (workers, k), int64: k of d coordinates without replacement, ascending."""
+        """Shape (workers, k), int64: k of d coordinates without replacement, ascending.
+
+        `InputError` if k > d.
+        """
+        self._require_enough(k, d)
         return _subsets(self.words(k), np.array([d]), _pool(d), True)
 
     def batches(self, rows: np.ndarray, b: int) -> np.ndarray:
         """Shape (workers, b), int64: b of each worker's ``rows`` samples without replacement.
 
-        In the order drawn.
+        In the order drawn; `InputError` if a worker has fewer than b.
         """
+        self._require_enough(b, rows.min(initial=b))
         return _subsets(self.words(b), rows, _pool(rows.max(initial=0)), False)
+
+    def _require_enough(self, k: int, size: int) -> None:
+        if k > size:
+            raise InputError(
+                f"draw {self.purpose!r}: {k} of {size} without replacement; allowed: at most {size}"
+            )
 
     def samples(self, rows: np.ndarray, b: int) -> np.ndarray:
         """Shape (workers, b), int64: b of each worker's ``rows`` samples with replacement."""

@@ -13,7 +13,7 @@ from mpisim.core.protocols import Matrices
 from mpisim.core.schema import require
 from mpisim.problems.base import ProblemWithTestSet
 from mpisim.problems.data.arrange import Remainder, Scale, Split
-from mpisim.problems.data.by_label import BY_LABEL, require_split
+from mpisim.problems.data.by_label import BY_LABEL, UNLIKE, SplitKeys
 from mpisim.problems.data.formats import Column
 from mpisim.problems.data.prepared import (
     DataOptions,
@@ -47,6 +47,8 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
     any_content: bool | None = None
     alpha: float | None = None
     pieces: int | None = None
+    similarity: float | None = None
+    client_ids: str | None = None
     label: Column | None = None
     test_: str | None = None
 
@@ -60,7 +62,10 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
 
     def check(self) -> None:
         require(0 <= self.l2 < inf, "problem.l2", self.l2, "finite and at least 0")
-        require_split(self.split, self.alpha, self.pieces, self.labels != "real")
+        self._split_keys().require(self.split, self.labels != "real")
+
+    def _split_keys(self) -> SplitKeys:
+        return SplitKeys(self.alpha, self.pieces, self.similarity, self.client_ids)
 
     def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
         """See `Problem.load`; `InputError` if the data is missing or malformed."""
@@ -74,8 +79,7 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
             seed,
             self.labels,
             self.any_content,
-            self.alpha,
-            self.pieces,
+            self._split_keys(),
             self.label,
         )
         prepared, tests = prepare(options), None
@@ -89,6 +93,8 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
         shards = load_shards(prepared, first, count)
         self.seed, self.tested = seed, tests is not None
         self.attach(shards, n, first, dtype, dense)
+        if prepared.clients is not None:
+            self.identity += f", clients sha256:{prepared.clients.sha256}"
         if tests is not None:
             part = load_part(tests, n, first, count)
             self.tests, self.test_design = tests.rows, DesignMatrix.of(part, self.dtype, dense)
@@ -119,8 +125,8 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
         return self.split in ("shuffled", *BY_LABEL)
 
     def label_shares(self) -> np.ndarray | None:
-        """The shares of -1 and +1 among each worker's rows, (m, 2), if they are split by label."""
-        if self.split not in BY_LABEL:
+        """The shares of -1 and +1 among each worker's rows, (m, 2), if workers are unlike."""
+        if self.split not in UNLIKE or self.labels == "real":
             return None
         share = self.design.count(self.design.labels > 0) / self.rows
         return np.stack([1 - share, share], axis=1)

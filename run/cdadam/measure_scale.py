@@ -4,7 +4,9 @@
 
 A batch norm undoes the scale of the convolution w before it: f(c w) = f(w), so the gradient at c w
 is 1 / c times that at w. |w| |grad f| does not depend on c. Trains Figure 1's network with three
-methods and seed 1, and prints the norms of w and of its gradient at the end.
+methods and seed 1, and prints the norms of w and of its gradient at the end. Beside |grad f|^2 with
+the statistics of the chunks that pass through together stands that in evaluation mode, with their
+mean, as the published code takes it with running averages.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import torch
 import mpisim
 from mpisim.analysis import labels
 from mpisim.analysis.study import Grid, find
+from mpisim.problems.torch.problem import TorchProblem
 from mpisim.runs.experiment import parse
 
 SEED = 1
@@ -24,23 +27,36 @@ METHODS = ("cd-adam", "amsgrad", "ef21-2way")
 LAYERS = {"convolution 1": 0, "convolution 2": 3, "convolution 3": 6, "linear": 9}  # of small-cnn
 
 
-def gradient_at(table: dict, x: np.ndarray) -> tuple[float, list[np.ndarray], list[np.ndarray]]:
-    """f, and the tensors of x and of grad f(x), over all training images; x has shape (d,)."""
-    workers, dtype = table["problem"]["workers"], np.dtype(np.float32)
-    problem = parse(table).problem.loaded(workers, 0, workers, SEED, dtype)
-    losses, gradients = problem.losses_and_gradients(torch.from_numpy(x.astype(dtype)))  # type: ignore[arg-type]
-    places = np.cumsum(problem.layers)[:-1]
-    gradient = np.asarray(gradients).mean(axis=0)
-    return float(losses.mean()), np.split(x, places), np.split(gradient, places)
+def loaded(table: dict) -> TorchProblem:
+    """The problem with all workers in this process."""
+    workers = table["problem"]["workers"]
+    problem = parse(table).problem.loaded(workers, 0, workers, SEED, np.dtype(np.float32))
+    assert isinstance(problem, TorchProblem)
+    return problem
+
+
+def gradients_at(problem: TorchProblem, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """f, grad f(x), and the gradient in evaluation mode, over all training images; x: (d,)."""
+    losses, gradients = problem.losses_and_gradients(torch.from_numpy(x.astype(np.float32)))  # type: ignore[arg-type]
+    model, evaluated = problem.flat_model, []
+    for shard in problem.shards:
+        model.gradient(shard, problem.chunk, 0)  # leaves the mean of the chunks' statistics
+        statistics = model.statistics.flat.clone()
+        evaluated.append(model.test(statistics, shard, problem.chunk)[1].numpy().copy())
+    return float(losses.mean()), np.asarray(gradients).mean(axis=0), np.mean(evaluated, axis=0)
 
 
 def report(table: dict) -> None:
     """Train, and print a line for each layer."""
-    f, x, gradient = gradient_at(table, mpisim.run(parse(table)).x)
-    squared = sum(float(part @ part) for part in gradient)
-    print(f"{labels.method(table['method']['name'])}: f {f:.3g}, |grad f|^2 {squared:.3g}")
+    x, problem = mpisim.run(parse(table)).x, loaded(table)
+    f, gradient, evaluated = gradients_at(problem, x)
+    squared, in_evaluation = (float(g.astype(float) @ g) for g in (gradient, evaluated))
+    method = labels.method(table["method"]["name"])
+    print(f"{method}: f {f:.3g}, |grad f|^2 {squared:.3g}, in evaluation mode {in_evaluation:.3g}")
+    places = np.cumsum(problem.layers)[:-1]
+    tensors, gradients = np.split(x, places), np.split(gradient, places)
     for name, i in LAYERS.items():
-        w, g = np.linalg.norm(x[i]), np.linalg.norm(gradient[i])
+        w, g = np.linalg.norm(tensors[i]), np.linalg.norm(gradients[i])
         print(f"    {name}: |w| {w:.3g}, |grad f| {g:.3g}, product {w * g:.3g}", flush=True)
 
 

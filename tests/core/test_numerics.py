@@ -6,6 +6,7 @@ from numba import TypingError, njit
 from scipy import stats
 from scipy.special import ndtri
 
+from mpisim.core.errors import InputError
 from mpisim.core.numerics.eigen import eigh, eigvalsh, largest_eigenvalue
 from mpisim.core.numerics.functions import log, normal_quantiles
 from mpisim.core.numerics.lanes import dot, load, reduce, sum_of
@@ -247,3 +248,12 @@ def test_subsets_edge_cases(d, k):
     subsets = draw(0, 3).subsets(d, k)
     assert subsets.shape == (3, k) and subsets.min() >= 0 and subsets.max() < d
     assert all(np.unique(row).size == k for row in subsets)
+
+
+def test_more_than_there_is_cannot_be_drawn_without_replacement():
+    """What is in the pool beside, behind its end, would be read otherwise."""
+    with pytest.raises(InputError, match="'up': 8 of 7 without replacement; allowed: at most 7"):
+        draw(0, 3).batches(np.array([9, 7, 8]), 8)
+    with pytest.raises(InputError, match="'up': 3 of 2 without"):
+        draw(0, 3).subsets(2, 3)
+    assert draw(0, 0).batches(np.empty(0, np.int64), 8).shape == (0, 8)

@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from mpisim.comm.communicators import ASLEEP
 from mpisim.core.errors import InputError, MpisimError
 from tools.netlab.lab import Lab
 
@@ -31,12 +32,15 @@ OPEN_MPI = {
     # a broadcast goes from the server to each host, not along a chain of hosts
     "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
     "OMPI_MCA_coll_tuned_bcast_algorithm": "1",
+    "OMPI_MCA_coll_libnbc_ibcast_algorithm": "1",
     # send at once: larger messages would wait until the server asks for them, one host after the
     # other
     "OMPI_MCA_btl_tcp_eager_limit": EAGER,
     "OMPI_MCA_btl_tcp_rndv_eager_limit": EAGER,
     "OMPI_MCA_btl_tcp_max_send_size": EAGER,
+    # the hosts share this machine's cores: ranks that wait leave them to those that work
     "OMPI_MCA_mpi_yield_when_idle": "1",
+    ASLEEP: "1",
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
 }

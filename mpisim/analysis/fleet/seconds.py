@@ -17,7 +17,7 @@ from numba import njit
 
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.link_model import Traffic, traffic
-from mpisim.comm.fleet import Clients, Fleet
+from mpisim.comm.fleet import Clients, Fleet, crossing
 from mpisim.comm.links import on_wire
 from mpisim.comm.side_channel import worker_ranks
 from mpisim.core.errors import InputError
@@ -74,16 +74,16 @@ def _all(rounds: Rounds, fleet: Fleet, seed: int) -> tuple[np.ndarray, int]:
         c = fleet.clients(np.arange(first, min(first + BLOCK, rounds.n)), seed)
         left_out += _slowest(
             slowest, rounds.seconds, rounds.computing, rounds.hops, rounds.up, rounds.most,
-            rounds.down, limit, rounds.index, busiest - first, c.up, c.down, c.latency, c.factor,
-            first, seed, PRESENCE, random, fleet.availability, fleet.dropout,
+            rounds.down, rounds.times, limit, rounds.index, busiest - first, c.up, c.down, c.bound,
+            c.latency, c.factor, first, seed, PRESENCE, random, fleet.availability, fleet.dropout,
         )  # fmt: skip
     return slowest, left_out
 
 
 @njit(cache=True, error_model="numpy")
 def _slowest(
-    slowest, own, computing, hops, up, most, down, limit, index, busiest, up_rate, down_rate,
-    latency, factor, first, seed, purpose, random, availability, dropout,
+    slowest, own, computing, hops, up, most, down, times, limit, index, busiest, up_rate, down_rate,
+    bound, latency, factor, first, seed, purpose, random, availability, dropout,
 ):  # fmt: skip
     """Raise ``slowest`` (rows,) to a block's clients; returns how many were left out.
 
@@ -96,9 +96,9 @@ def _slowest(
     for i in range(latency.size):
         more, wait, rate, back = factor[i] - 1.0, latency[i], up_rate[i], down_rate[i]
         for k in range(rows):
-            seconds[k] = (
-                own[k] + more * computing[k] + wait * hops[k] + up[k] / rate + down[k] / back
-            )
+            seconds[k] = own[k] + more * computing[k] + wait * hops[k]
+            seconds[k] += crossing(up[k], rate, bound[i], wait * times[k])
+            seconds[k] += crossing(down[k], back, bound[i], wait * times[k])
         for k in range(rows * limited):
             left_out += seconds[k] > limit[k]
         if random:
@@ -115,7 +115,8 @@ def _slowest(
         i = busiest[k]
         if most[k] > up[k] and 0 <= i < latency.size:
             last = own[k] + (factor[i] - 1.0) * computing[k] + latency[i] * hops[k]
-            last = last + most[k] / up_rate[i] + down[k] / down_rate[i]
+            last += crossing(most[k], up_rate[i], bound[i], latency[i] * times[k])
+            last += crossing(down[k], down_rate[i], bound[i], latency[i] * times[k])
             slowest[k] = max(slowest[k], last)
         slowest[k] = min(slowest[k], limit[k])
     return left_out
@@ -150,7 +151,9 @@ def _taken(rounds: Rounds, row: int, times: int, c: Clients) -> np.ndarray:
     up = np.full(len(c.up), rounds.up[row])
     up[0] = rounds.most[row]  # they are drawn: the first is any of them
     seconds = rounds.seconds[row] + (c.factor - 1) * rounds.computing[row]
-    seconds = seconds + c.latency * rounds.hops[row] + up / c.up + rounds.down[row] / c.down
+    seconds = seconds + c.latency * rounds.hops[row]
+    seconds += crossing(up, c.up, c.bound, c.latency * times)
+    seconds += crossing(rounds.down[row], c.down, c.bound, c.latency * times)
     return seconds / times
 
 

@@ -17,8 +17,9 @@ from mpisim.core.schema import require
 from mpisim.problems.data.libsvm import Table
 
 Split = Literal[
-    "contiguous", "shuffled", "sorted-by-norm", "homogeneous", "dirichlet", "pathological"
-]
+    "contiguous", "shuffled", "sorted-by-norm", "homogeneous", "dirichlet", "pathological",
+    "partly-shuffled", "natural",
+]  # fmt: skip
 Remainder = Literal["drop", "spread"]
 Scale = Literal["none", "row-max-abs", "feature-max-abs"]
 Mix = Literal["workers", "samples"]

@@ -1,43 +1,104 @@
-"""Splits by label: workers whose samples have unlike shares of the labels, each of as many samples.
+"""Splits that make workers unlike: by label, or by the clients whom the rows belong to.
 
 "dirichlet" is that of Hsu, Qi and Brown, 2019; "pathological" that of FedAvg's paper.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from math import inf
+from pathlib import Path
 
 import numpy as np
 from numba import njit
 
+from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
 from mpisim.core.schema import require
+from mpisim.problems.data.content import read_content, sha256
 
-BY_LABEL = "dirichlet", "pathological"
+BY_LABEL = "dirichlet", "pathological", "partly-shuffled"
+UNLIKE = *BY_LABEL, "natural"  # the splits with which the log has each worker's shares of labels
 PIECES = 2  # in FedAvg's paper
 
 
-def require_split(split: str, alpha: float | None, pieces: int | None, classes: bool) -> None:
-    """`InputError` unless the keys ``alpha`` and ``pieces`` fit the split, and it the labels."""
-    allowed = "a split that is not by label: labels are real numbers"
-    require(classes or split not in BY_LABEL, "problem.split", split, allowed)
-    if split == "dirichlet":
-        allowed = 'a finite number > 0 with split = "dirichlet"'
-        require(alpha is not None and 0 < alpha < inf, "problem.alpha", alpha, allowed)
-    else:
-        require(alpha is None, "problem.alpha", alpha, 'absent without split = "dirichlet"')
-    allowed = 'absent without split = "pathological"'
-    require(pieces is None or split == "pathological", "problem.pieces", pieces, allowed)
-    require(pieces is None or pieces >= 1, "problem.pieces", pieces, "an integer >= 1")
+@dataclasses.dataclass(frozen=True)
+class SplitKeys:
+    """The keys of ``[problem]`` that only one split has.
+
+    alpha : of "dirichlet", and pieces : of "pathological"
+    similarity : of "partly-shuffled", the share of a worker's rows that are drawn from all rows
+    client_ids : of "natural", a file with a line for each row of the data set: whose it is
+    """
+
+    alpha: float | None = None
+    pieces: int | None = None
+    similarity: float | None = None
+    client_ids: str | None = None
+
+    def require(self, split: str, classes: bool) -> None:
+        """`InputError` unless the keys fit the split, and the split fits the labels."""
+        allowed = "a split that is not by label: labels are real numbers"
+        require(classes or split not in BY_LABEL, "problem.split", split, allowed)
+        alpha, pieces, s, client_ids = self.alpha, self.pieces, self.similarity, self.client_ids
+        rules = [
+            ("alpha", "dirichlet", alpha is not None and 0 < alpha < inf, "a finite number > 0"),
+            ("pieces", "pathological", pieces is None or pieces >= 1, "an integer >= 1"),
+            ("similarity", "partly-shuffled", s is not None and 0 <= s <= 1, "from 0 to 1"),
+            ("client_ids", "natural", client_ids is not None, "a file"),
+        ]
+        for key, its_split, allows, what in rules:
+            value, path = getattr(self, key), f"problem.{key}"
+            if split == its_split:
+                require(allows, path, value, f'{what} with split = "{split}"')
+            else:
+                require(value is None, path, value, f'absent without split = "{its_split}"')
+
+
+NO_KEYS = SplitKeys()
+
+
+@dataclasses.dataclass(frozen=True)
+class ClientIds:
+    """Whose the rows of a data set are.
+
+    client : array, shape (N,), int64
+        From 0, in the order in which clients first come.
+    sha256 : of the uncompressed content of the file ``source``
+    """
+
+    source: str
+    client: np.ndarray
+    sha256: str
+
+    def order(self, rows: int) -> np.ndarray:
+        """The rows, client after client; `InputError` unless there are as many ids as ``rows``."""
+        if len(self.client) != rows:
+            raise InputError(
+                f"{self.source}: {len(self.client)} lines; allowed: {rows}, an id for each row of"
+                " the data set"
+            )
+        return np.argsort(self.client, kind="stable")
+
+    def ranges(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """As `arrange.row_ranges`; `InputError` unless there are n clients."""
+        sizes = np.bincount(self.client)
+        allowed = f"{len(sizes)}, the clients in {self.source}"
+        require(n == len(sizes), "problem.workers", n, allowed)
+        stops = np.cumsum(sizes)
+        return stops - sizes, stops
+
+
+def read_client_ids(path: str) -> ClientIds:
+    """The ids in a text file (plain, gz, bz2 or xz), one a line; or `InputError`."""
+    content = read_content(Path(path).expanduser(), f"problem.client_ids: {path}")
+    numbers: dict[bytes, int] = {}
+    client = [numbers.setdefault(line.strip(), len(numbers)) for line in content.splitlines()]
+    return ClientIds(path, np.array(client, np.int64), sha256(content))
 
 
 def label_order(
-    labels: np.ndarray,
-    split: str,
-    sizes: np.ndarray,
-    alpha: float | None,
-    pieces: int | None,
-    seed: int,
+    labels: np.ndarray, split: str, sizes: np.ndarray, keys: SplitKeys, seed: int
 ) -> np.ndarray:
     """The rows in the order in which workers take them, then those left over, shape (N,), int64.
 
@@ -45,14 +106,16 @@ def label_order(
     """
     values, label = np.unique(labels, return_inverse=True)
     shuffled = Streams(seed).generator("data/shuffle").permutation(len(labels))
+    if split == "partly-shuffled":
+        return _partly_shuffled(shuffled, label, sizes, float(keys.similarity or 0))
     by_label = shuffled[np.argsort(label[shuffled], kind="stable")]
     if split == "pathological":
-        return _pieces(by_label, sizes, pieces or PIECES, seed)
+        return _pieces(by_label, sizes, keys.pieces or PIECES, seed)
     counts = np.bincount(label, minlength=len(values))
     draws = Streams(seed).raw("data/dirichlet", 0, 0, len(sizes), int(sizes.max()))
     uniforms = (draws >> np.uint64(11)) * 2.0**-53
     turns = Streams(seed).generator("data/turns").permutation(len(sizes))
-    weights = float(alpha or 0) * counts / len(labels)
+    weights = float(keys.alpha or 0) * counts / len(labels)
     drawn = _urns(uniforms, sizes, turns, counts.copy(), weights)
     rows, starts = np.empty(len(drawn), np.int64), np.cumsum(counts) - counts
     taken = np.bincount(drawn, minlength=len(values))
@@ -60,6 +123,19 @@ def label_order(
         rows[drawn == c] = by_label[start : start + taken[c]]
     rest = [by_label[s + t : s + k] for s, t, k in zip(starts, taken, counts, strict=True)]
     return np.concatenate([rows, *rest])
+
+
+def _partly_shuffled(
+    shuffled: np.ndarray, label: np.ndarray, sizes: np.ndarray, similarity: float
+) -> np.ndarray:
+    """Each worker takes a share ``similarity`` of its rows at random, the rest by label."""
+    random = np.floor(similarity * sizes + 0.5).astype(np.int64)
+    pool, others = np.split(shuffled, [random.sum()])
+    others = others[np.argsort(label[others], kind="stable")]
+    parts = zip(
+        np.split(pool, np.cumsum(random)), np.split(others, np.cumsum(sizes - random)), strict=True
+    )
+    return np.concatenate([rows for pair in parts for rows in pair])
 
 
 def _pieces(by_label: np.ndarray, sizes: np.ndarray, pieces: int, seed: int) -> np.ndarray:

@@ -14,7 +14,14 @@ import numpy as np
 
 from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange, cache, formats
-from mpisim.problems.data.by_label import BY_LABEL, label_order
+from mpisim.problems.data.by_label import (
+    BY_LABEL,
+    NO_KEYS,
+    ClientIds,
+    SplitKeys,
+    label_order,
+    read_client_ids,
+)
 from mpisim.problems.data.content import read_content, sha256
 from mpisim.problems.data.find import Dataset, by_digest, find, is_path, lookup
 from mpisim.problems.data.libsvm import Table
@@ -35,7 +42,7 @@ class DataOptions:
     labels : "binary" maps them to -1 and +1, "classes" to 0, 1, ... of those of the training set,
         when workers' rows are loaded; "real" leaves them as they are
     any_content : take what is found under a registered name, even if it is another content
-    alpha, pieces : of the splits by label, see `by_label`
+    split_keys : of the splits that make workers unlike
     label : the column of the labels, see `formats.parse`
     """
 
@@ -48,8 +55,7 @@ class DataOptions:
     seed: int = 0
     labels: Labels = "binary"
     any_content: bool | None = None
-    alpha: float | None = None
-    pieces: int | None = None
+    split_keys: SplitKeys = NO_KEYS
     label: formats.Column | None = None
 
 
@@ -64,6 +70,7 @@ class Prepared:
     cache : the cache file; None if it cannot be written, or the source has just been changed
     table : the rows, if there is no cache file
     classes : the labels of the training set, ascending, where they are classes
+    clients : of a natural split
     """
 
     options: DataOptions
@@ -75,6 +82,7 @@ class Prepared:
     cache: Path | None
     table: Table | None
     classes: np.ndarray | None = None
+    clients: ClientIds | None = None
 
     def read(self, start: int, stop: int) -> Table:
         """Rows start to stop - 1, in order; `InputError` if the file has changed meanwhile.
@@ -101,6 +109,8 @@ class Prepared:
     def ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """See `arrange.row_ranges`."""
         options = self.options
+        if self.clients is not None:
+            return self.clients.ranges(options.workers)
         return arrange.row_ranges(self.rows, options.workers, options.split, options.remainder)
 
     def _parse_again(self) -> Table:
@@ -110,7 +120,7 @@ class Prepared:
                 f"{self.source}: changed while it was in use; allowed: the content with"
                 f" sha256 {self.sha256}"
             )
-        return _arrange(content, self.source, self.options)
+        return _arrange(content, self.source, self.options, self.clients)
 
 
 def prepare(options: DataOptions) -> Prepared:
@@ -120,16 +130,18 @@ def prepare(options: DataOptions) -> Prepared:
     """
     source = find(options.data)
     registered = None if is_path(options.data) else lookup(options.data)
-    entry, table = cache.entry(source, _cached(options)), None
+    natural = options.split == "natural"
+    clients = read_client_ids(str(options.split_keys.client_ids)) if natural else None
+    entry, table = cache.entry(source, _cached(options, clients)), None
     try:
         rows, largest, nnz, digest = cache.shape(entry) if entry else (0, 0, 0, "")
     except cache.Damaged:
         digest = ""
     if not digest:
         content = read_content(source)
-        digest, table = sha256(content), _arrange(content, source, options)
+        digest, table = sha256(content), _arrange(content, source, options, clients)
         rows, largest, nnz = table.rows, table.features, len(table.data)
-        unchanged = entry == cache.entry(source, _cached(options))
+        unchanged = entry == cache.entry(source, _cached(options, clients))
         if entry and unchanged and cache.store(entry, table, digest):
             table = None
     if registered is not None and not options.any_content:
@@ -144,6 +156,7 @@ def prepare(options: DataOptions) -> Prepared:
         nnz=nnz,
         cache=entry if table is None else None,
         table=table,
+        clients=clients,
     )
     prepared.ranges()  # raises if there are fewer rows than workers
     if options.labels == "classes":
@@ -191,21 +204,25 @@ def _require_registered(
         )
 
 
-def _arrange(content: bytes, source: Path, options: DataOptions) -> Table:
+def _arrange(
+    content: bytes, source: Path, options: DataOptions, clients: ClientIds | None
+) -> Table:
     table = formats.parse(content, str(source), options.label)
     if options.labels == "binary":
         table = dataclasses.replace(table, labels=arrange.binary_labels(table.labels, str(source)))
     table = arrange.scale_rows(table, options.scale)
+    if clients is not None:
+        return arrange.reordered(table, clients.order(table.rows))
     if options.split not in BY_LABEL:
         return arrange.order_rows(table, options.split, options.seed)
     split = options.split, options.remainder
     starts, stops = arrange.row_ranges(table.rows, options.workers, *split)
-    keys = options.alpha, options.pieces, options.seed
-    order = label_order(table.labels, options.split, stops - starts, *keys)
+    keys, seed = options.split_keys, options.seed
+    order = label_order(table.labels, options.split, stops - starts, keys, seed)
     return arrange.reordered(table, order)
 
 
-def _cached(options: DataOptions) -> dict[str, object]:
+def _cached(options: DataOptions, clients: ClientIds | None) -> dict[str, object]:
     """The options that change the cached rows."""
     ordered = "shuffled", "sorted-by-norm", *BY_LABEL
     order = options.split if options.split in ordered else "file"
@@ -215,8 +232,9 @@ def _cached(options: DataOptions) -> dict[str, object]:
     mark = arrange.shuffle(64, options.seed).tolist() if random else None
     key: dict[str, object] = {"seed": options.seed if mark else None, "mark": mark}
     if order in BY_LABEL:
-        names = "workers", "remainder", "alpha", "pieces"
-        key |= {name: getattr(options, name) for name in names}
+        key |= {"workers": options.workers, "remainder": options.remainder}
+        key |= dataclasses.asdict(options.split_keys)
+    key |= {"clients": clients.sha256} if clients is not None else {}
     key |= {"label": options.label} if options.label is not None else {}
     return {"labels": options.labels, "scale": options.scale, "order": order} | key
 

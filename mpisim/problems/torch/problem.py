@@ -19,7 +19,7 @@ from mpisim.core.rng import Draw, Streams
 from mpisim.core.schema import choose, require
 from mpisim.problems.base import ProblemWithTestSet, problem
 from mpisim.problems.data.arrange import Remainder, row_ranges, shuffle
-from mpisim.problems.data.by_label import BY_LABEL, label_order, require_split
+from mpisim.problems.data.by_label import BY_LABEL, UNLIKE, SplitKeys, label_order, read_client_ids
 from mpisim.problems.torch.samples import Samples, load, pooled
 
 if TYPE_CHECKING:  # importing PyTorch takes seconds
@@ -51,7 +51,9 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
     samples: int = 0
     log_samples: int = 0
     workers: int | None = None
-    split: Literal["contiguous", "shuffled", "dirichlet", "pathological"] = "contiguous"
+    split: Literal[
+        "contiguous", "shuffled", "dirichlet", "pathological", "partly-shuffled", "natural"
+    ] = "contiguous"
     remainder: Remainder = "drop"
     chunk: int = 128
     augment: bool = False
@@ -60,6 +62,8 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
     device: Literal["auto", "cpu", "accelerator"] = "auto"
     alpha: float | None = None
     pieces: int | None = None
+    similarity: float | None = None
+    client_ids: str | None = None
 
     portable: ClassVar[bool] = False
     epochs_between_rows: ClassVar[int] = 2
@@ -96,7 +100,10 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         require(self.samples >= 0, "problem.samples", self.samples, "an integer >= 0")
         require(self.log_samples >= 0, "problem.log_samples", self.log_samples, "an integer >= 0")
         require(self.chunk >= 2, "problem.chunk", self.chunk, "an integer >= 2")
-        require_split(self.split, self.alpha, self.pieces, True)
+        self._split_keys().require(self.split, True)
+
+    def _split_keys(self) -> SplitKeys:
+        return SplitKeys(self.alpha, self.pieces, self.similarity, self.client_ids)
 
     def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
         """See `Problem.load`; `InputError` if PyTorch, the module or the data is missing."""
@@ -118,24 +125,29 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         self.start = self.flat_model.x.clone()
         self._last: tuple[Any, np.ndarray, list[Any]] | None = None  # see _evaluated
         where = self.flat_model.device.type
-        self.identity = f"{self.about()} sha256:{given.sha256} ({where})"
+        self.identity = f"{self.about()} sha256:{given.sha256} ({where}){self._clients}"
 
     def _split(self, labels: np.ndarray) -> list[np.ndarray]:
-        """The numbers of each worker's samples; sets `rows`."""
+        """The numbers of each worker's samples; sets `rows`, and what the log says of them."""
         samples = len(labels)
-        starts, stops = row_ranges(samples, self.n, self.split, self.remainder)
         order = shuffle(samples, self.seed) if self.split == "shuffled" else np.arange(samples)
-        self._shares = None
+        self._shares, self._clients = None, ""
+        classes = labels.ndim == 1 and labels.dtype.kind in "iu"
         block = range(self.first, self.first + self.m)
+        if self.split == "natural":
+            clients = read_client_ids(str(self.client_ids))
+            order, (starts, stops) = clients.order(samples), clients.ranges(self.n)
+            self._clients = f", clients sha256:{clients.sha256}"
+        else:
+            starts, stops = row_ranges(samples, self.n, self.split, self.remainder)
         if self.split in BY_LABEL:
             allowed = "a split that is not by label: the labels are no classes"
-            require(labels.ndim == 1 and labels.dtype.kind in "iu", "problem.split", self.split,
-                    allowed)  # fmt: skip
-            keys = self.alpha, self.pieces, self.seed
-            order = label_order(labels, self.split, stops - starts, *keys)
+            require(classes, "problem.split", self.split, allowed)
+            keys = self._split_keys()
+            order = label_order(labels, self.split, stops - starts, keys, self.seed)
         mine = [order[starts[i] : stops[i]] for i in block]
         self.rows = np.array([len(rows) for rows in mine], np.int64)
-        if self.split in BY_LABEL:
+        if self.split in UNLIKE and classes:
             kinds = np.unique(labels)
             shares = [(labels[rows, None] == kinds).mean(axis=0) for rows in mine]
             self._shares = np.array(shares).reshape(self.m, len(kinds))
