@@ -131,9 +131,9 @@ class PPMarina(MarinaFamily):
         else:  # g^{k+1} = g^k + (1/r) sum over I'_k of Q(grad f_i(x^{k+1}) - grad f_i(x^k))
             clients = clients_of(star, self.arrived(star.sample(self.participants), 2))
             local = np.asarray(clients.local)
-            mine, rows = np.unique(local, return_inverse=True)
-            difference = self.oracle.gradients(x, mine) - self.oracle.gradients(old, mine)
-            if mine.size < rows.size:  # of a client drawn twice, computed once
+            drawn, rows = np.unique(local, return_inverse=True)
+            difference = self.oracle.gradients(x, drawn) - self.oracle.gradients(old, drawn)
+            if drawn.size < rows.size:  # of a client drawn twice, computed once
                 difference = difference[rows]
             upload = star.compress(self.compressor, difference, clients=clients.S)
             self.g = self.g + star.mean(upload)
