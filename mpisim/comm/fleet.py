@@ -7,7 +7,6 @@ from math import inf, sqrt
 from typing import Literal
 
 import numpy as np
-from numba.extending import register_jitable
 
 from mpisim.comm import fleet_data
 from mpisim.comm.links import SEGMENT, Links, parse
@@ -22,23 +21,11 @@ WORDS = 7  # of a client: its country, what its numbers share, down, up, rtt, lo
 PURPOSE = "fleet"
 
 
-@register_jitable
-def crossing(bits, rate, bound, latency):
-    """Seconds in which ``bits`` cross a link: at its rate, or as losses allow, the slower of both.
-
-    A message of x windows waits for ceil(x) - 1 round trips: x - 1/2, on average over x.
-
-    latency : seconds of a link's, half a round trip, times the messages
-    """
-    return np.maximum(bits / rate, bits / bound - latency)
-
-
 @dataclasses.dataclass(frozen=True)
 class Clients:
     """Some clients of a fleet: arrays of shape (clients,).
 
     up, down : bits per second; latency : seconds, one way; loss : share of lost packets
-    bound : bits per second of a long transfer, which the losses leave
     factor : seconds of its computing over those of this machine
     """
 
@@ -46,7 +33,6 @@ class Clients:
     down: np.ndarray
     latency: np.ndarray
     loss: np.ndarray
-    bound: np.ndarray
     factor: np.ndarray
 
 
@@ -59,8 +45,7 @@ class Fleet:
         clients get in turn
     sigma : links that are given, not measured, differ: each rate and latency is multiplied by
         e^(sigma z), z normal
-    loss : share of the packets that given links lose; it bounds the rate of messages longer than
-        TCP's window (Mathis et al., 1997)
+    loss : share of the packets that given links lose; it bounds their rates (Mathis et al., 1997)
     correlation : of a client's download, upload, latency and loss, as normal scores, 0 to 1
     devices : "equal"; "phones", seconds of 978 phones over their median (FLHetBench, CVPR 2024); or
         a list of factors, which clients get in turn
@@ -149,8 +134,8 @@ class Fleet:
 
     def _links(
         self, which: np.ndarray, u: np.ndarray, z: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Up, down, latency, loss, bound; u : uniforms (clients,), z : scores (clients, 4)."""
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Up, down, latency and loss; u : uniforms (clients,), z : normal scores (clients, 4)."""
         if (code := self.country) is not None:
             table = fleet_data.table()
             if code == WORLD:
@@ -160,7 +145,7 @@ class Fleet:
             down, up, rtt, loss = (
                 table.of(name, country, z[:, i]) for i, name in enumerate(fleet_data.COLUMNS)
             )
-            return 1e6 * up, 1e6 * down, rtt / 2e3, loss, np.full(len(u), inf)
+            return 1e6 * up, 1e6 * down, rtt / 2e3, loss
         given = self._given()
         turn = which % len(given)
         up, down, latency = (
@@ -170,10 +155,11 @@ class Fleet:
         if self.sigma:  # a poor link has low rates and a high latency
             down, up = down * exp(self.sigma * z[:, 0]), up * exp(self.sigma * z[:, 1])
             latency = latency * exp(-self.sigma * z[:, 2])
-        with np.errstate(divide="ignore"):
-            window = 8 * SEGMENT * np.sqrt(1.5 / np.float64(self.loss))  # bits, infinity without
-            bound = np.divide(window, 2 * latency)
-        return up, down, latency, np.full(len(turn), self.loss), bound
+        if self.loss:
+            with np.errstate(divide="ignore"):
+                most = 8 * SEGMENT / (2 * latency) * sqrt(1.5 / self.loss)
+            up, down = np.minimum(up, most), np.minimum(down, most)
+        return up, down, latency, np.full(len(turn), self.loss)
 
     def _given(self) -> list[Links]:
         """The links of the table, where they are not measured; `InputError` for other texts."""

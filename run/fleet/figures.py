@@ -10,7 +10,7 @@ FIGURES = [
     Figure(
         "map",
         "which method is there first, by bandwidth and spread of the links",
-        Grids((*RUNS[:2], Grid("shadowheart-map"))),
+        Grids((*RUNS[:2], Grid("shadowheart-map"), Grid("shadowheart-million-map"))),
         winners.draw,
         winners.claims,
     ),

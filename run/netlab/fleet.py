@@ -24,6 +24,7 @@ from mpisim.runs.log.reader import read as read_log
 
 SECONDS = 6.0  # of a case
 FEWEST, MOST = 25, 100  # rounds: the end of the last broadcast falls into the log's evaluation
+LONGER = 10  # times as many where packets are lost: windows close after the first losses
 DRAWS = 20
 CLOSE, CLOSER, ENOUGH = 0.15, 0.10, 0.9  # all within the first, nine in ten within the second
 SOURCE = "seconds in network namespaces, and the model of `mpisim fleet`"
@@ -132,12 +133,16 @@ class Seconds:
 
 
 def size(case: Case) -> tuple[int, int]:
-    """d, so that a vector takes 0.13 s on the slowest link, and rounds of `SECONDS` in all."""
+    """d, so that a vector takes 0.13 s on the slowest link, and rounds of `SECONDS` in all.
+
+    `LONGER` ones where packets are lost.
+    """
     links = [parse(text) for text in case.links]
     d = int(np.clip(0.13 * min(min(one.up, one.down) for one in links) / 32, 5000, 200_000))
     bits = 32.0 * d
     round_ = max(2 * one.latency + bits / one.up / 3 + bits / one.down for one in links)
-    return d, int(np.clip(SECONDS / round_, FEWEST, MOST))
+    rounds = int(np.clip(SECONDS / round_, FEWEST, MOST))
+    return d, rounds * LONGER if case.loss else rounds
 
 
 def logs_of(folder: Path, number: int) -> tuple[Path, Path]:

@@ -12,7 +12,7 @@ from scipy.stats import norm
 from mpisim.analysis.fleet.seconds import FleetSeconds, fedscale, made, seconds
 from mpisim.analysis.link_model import ModelledSeconds, Traffic
 from mpisim.cli import main
-from mpisim.comm.fleet import Fleet, crossing
+from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire, parse
 from mpisim.runs.log.reader import read
 
@@ -81,21 +81,6 @@ def test_the_slowest_by_hand():
     # a client alone takes 3 s a sample; the row's 10 samples are those of two
     alone = made(traffic, 0.4 * k, 10.0 * k, fleet, 3.0)
     assert seconds(alone, fleet).seconds[0] == pytest.approx(first - 0.9 + 0.1 + 2 * 15, rel=1e-13)
-
-
-def test_lost_packets_cost_round_trips_where_a_message_does_not_fit_tcps_window():
-    """ceil(x) - 1 round trips for x windows, on average over messages of 4 to 8 windows."""
-    c = Fleet(links="50mbit,40ms", loss=0.001).clients(np.arange(1))
-    assert c.up == c.down == 50e6
-    window = 8 * 1448 * np.sqrt(1.5 / 0.001)
-    assert c.bound == pytest.approx(window / 0.08)
-    one = crossing(window, c.up, c.bound, c.latency)
-    assert one == max(window / 50e6, 0.04)
-    x = np.linspace(4, 8, 4001)[1:]
-    waits = crossing(x * window, c.up, c.bound, c.latency)
-    assert waits.mean() == pytest.approx(np.mean(np.ceil(x) - 1) * 0.08, rel=1e-3)
-    lossless = Fleet(links="50mbit,40ms").clients(np.arange(1))
-    assert crossing(window, lossless.up, lossless.bound, lossless.latency) == window / 50e6
 
 
 @pytest.mark.parametrize("senders", [40, 20])

@@ -17,7 +17,7 @@ from numba import njit
 
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.link_model import Traffic, traffic
-from mpisim.comm.fleet import Clients, Fleet, crossing
+from mpisim.comm.fleet import Clients, Fleet
 from mpisim.comm.links import on_wire
 from mpisim.comm.side_channel import worker_ranks
 from mpisim.core.errors import InputError
@@ -55,8 +55,12 @@ def seconds(rounds: Rounds, fleet: Fleet, seed: int | None = None) -> Seconds:
 
 
 def _rows(rounds: Rounds, which: np.ndarray) -> Rounds:
-    arrays = {name: values[which] for name, values in vars(rounds).items() if name != "n"}
-    return dataclasses.replace(rounds, **arrays)
+    arrays = {
+        field.name: getattr(rounds, field.name)[which]
+        for field in dataclasses.fields(rounds)
+        if field.name != "n"
+    }
+    return Rounds(n=rounds.n, **arrays)
 
 
 def _all(rounds: Rounds, fleet: Fleet, seed: int) -> tuple[np.ndarray, int]:
@@ -70,16 +74,16 @@ def _all(rounds: Rounds, fleet: Fleet, seed: int) -> tuple[np.ndarray, int]:
         c = fleet.clients(np.arange(first, min(first + BLOCK, rounds.n)), seed)
         left_out += _slowest(
             slowest, rounds.seconds, rounds.computing, rounds.hops, rounds.up, rounds.most,
-            rounds.down, rounds.times, limit, rounds.index, busiest - first, c.up, c.down, c.bound,
-            c.latency, c.factor, first, seed, PRESENCE, random, fleet.availability, fleet.dropout,
+            rounds.down, limit, rounds.index, busiest - first, c.up, c.down, c.latency, c.factor,
+            first, seed, PRESENCE, random, fleet.availability, fleet.dropout,
         )  # fmt: skip
     return slowest, left_out
 
 
 @njit(cache=True, error_model="numpy")
 def _slowest(
-    slowest, working, computing, hops, up, most, down, times, limit, index, busiest, up_rate,
-    down_rate, bound, latency, factor, first, seed, purpose, random, availability, dropout,
+    slowest, own, computing, hops, up, most, down, limit, index, busiest, up_rate, down_rate,
+    latency, factor, first, seed, purpose, random, availability, dropout,
 ):  # fmt: skip
     """Raise ``slowest`` (rows,) to a block's clients; returns how many were left out.
 
@@ -92,9 +96,9 @@ def _slowest(
     for i in range(latency.size):
         more, wait, rate, back = factor[i] - 1.0, latency[i], up_rate[i], down_rate[i]
         for k in range(rows):
-            seconds[k] = working[k] + more * computing[k] + wait * hops[k]
-            seconds[k] += crossing(up[k], rate, bound[i], wait * times[k])
-            seconds[k] += crossing(down[k], back, bound[i], wait * times[k])
+            seconds[k] = (
+                own[k] + more * computing[k] + wait * hops[k] + up[k] / rate + down[k] / back
+            )
         for k in range(rows * limited):
             left_out += seconds[k] > limit[k]
         if random:
@@ -110,9 +114,8 @@ def _slowest(
     for k in range(rows):  # the client that sends most
         i = busiest[k]
         if most[k] > up[k] and 0 <= i < latency.size:
-            last = working[k] + (factor[i] - 1.0) * computing[k] + latency[i] * hops[k]
-            last += crossing(most[k], up_rate[i], bound[i], latency[i] * times[k])
-            last += crossing(down[k], down_rate[i], bound[i], latency[i] * times[k])
+            last = own[k] + (factor[i] - 1.0) * computing[k] + latency[i] * hops[k]
+            last = last + most[k] / up_rate[i] + down[k] / down_rate[i]
             slowest[k] = max(slowest[k], last)
         slowest[k] = min(slowest[k], limit[k])
     return left_out
@@ -130,8 +133,11 @@ def _some(rounds: Rounds, row: int, fleet: Fleet, seed: int) -> tuple[float, int
         taken = np.sort(_taken(rounds, row, times, fleet.clients(who, seed)))
         u = Draw(Streams(seed), "fleet/present", max(index, 0), 0, 1).uniforms(invited)[0]
         # presence does not depend on speed, so it may be dealt to the sorted times
-        there = u >= 1 - fleet.availability
-        arrived = taken[there & (u >= 1 - fleet.availability * (1 - fleet.dropout))]
+        there, dropped = (
+            u >= 1 - fleet.availability,
+            u < 1 - fleet.availability * (1 - fleet.dropout),
+        )
+        arrived = taken[there & ~dropped]
         in_time = arrived[arrived <= limit][:r]
         waits = limit < inf and len(in_time) < min(r, int(there.sum()))
         total += limit if waits else float(max(in_time, default=server))
@@ -144,9 +150,7 @@ def _taken(rounds: Rounds, row: int, times: int, c: Clients) -> np.ndarray:
     up = np.full(len(c.up), rounds.up[row])
     up[0] = rounds.most[row]  # they are drawn: the first is any of them
     seconds = rounds.seconds[row] + (c.factor - 1) * rounds.computing[row]
-    seconds = seconds + c.latency * rounds.hops[row]
-    seconds += crossing(up, c.up, c.bound, c.latency * times)
-    seconds += crossing(rounds.down[row], c.down, c.bound, c.latency * times)
+    seconds = seconds + c.latency * rounds.hops[row] + up / c.up + rounds.down[row] / c.down
     return seconds / times
 
 
@@ -206,30 +210,30 @@ def rounds_of(log: Log, fleet: Fleet) -> Rounds:
     if "simulated_seconds" in log.columns:
         raise InputError(f"{log.path}: ran on a fleet's clock; see its column simulated_seconds")
     parts = [log.columns[f"time_{phase}"] for phase in OF_CLIENTS if f"time_{phase}" in log.columns]
-    working = np.sum(parts, axis=0) if parts else np.zeros(log.rows)
+    own = np.sum(parts, axis=0) if parts else np.zeros(log.rows)
     layout = str(log.config.get("run", {}).get("layout", "shared"))
     ranks = worker_ranks(int(log.attrs.get("ranks", 1)), layout)
     calls = log.column("oracle_calls")
     if fleet.seconds == "sample":
         if not calls[-1:].any():
             raise InputError(f"{log.path}: fleet.seconds = 'sample' needs a log with gradients")
-        return made(traffic(log), working, calls, fleet, working[-1] * ranks / calls[-1])
+        return made(traffic(log), own, calls, fleet, own[-1] * ranks / calls[-1])
     each = None if isinstance(fleet.seconds, str) else fleet.seconds
-    return made(traffic(log), working, calls, fleet, each)
+    return made(traffic(log), own, calls, fleet, each)
 
 
 def made(
-    traffic: Traffic, working: np.ndarray, calls: np.ndarray, fleet: Fleet, each: float | None
+    traffic: Traffic, own: np.ndarray, calls: np.ndarray, fleet: Fleet, each: float | None
 ) -> Rounds:
     """From cumulative columns.
 
-    working : seconds of the slowest rank's clients; calls : gradients of samples, over all workers
+    own : seconds of the slowest rank's clients; calls : gradients of samples, over all workers
     each : seconds of a sample's gradient; None for the seconds that were measured
     """
     n = int(traffic.workers.sum())
     columns = (
         *(traffic.rounds, traffic.seconds, traffic.bits_up, traffic.bits_up_max, traffic.bits_down),
-        *(working, calls),
+        *(own, calls),
     )
     rounds, seconds, up, most, down, computing, samples = (
         np.diff(values, prepend=0.0) for values in columns

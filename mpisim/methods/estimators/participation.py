@@ -6,7 +6,7 @@ from math import inf
 
 import numpy as np
 
-from mpisim.comm.fleet import Fleet, crossing
+from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire
 from mpisim.core.errors import InputError
 from mpisim.core.state import Shared
@@ -36,11 +36,9 @@ def client_seconds(
         )
     up = star.all_workers(8.0 * np.broadcast_to(sizes, star.m)[:, None])[:, 0]
     dense = on_wire(8.0 * np.asarray(DenseForm.of(d, 1, star.precision).sizes), 1)
-    down, up, dense_up = (
-        c.latency + crossing(bits, rate, c.bound, c.latency)
-        for bits, rate in ((dense, c.down), (on_wire(up, 1), c.up), (dense, c.up))
-    )
-    return down, fleet.seconds * samples * c.factor, up, dense_up
+    down = c.latency + dense / c.down
+    computing = fleet.seconds * samples * c.factor
+    return down, computing, c.latency + on_wire(up, 1) / c.up, c.latency + dense / c.up
 
 
 class Clocked(Estimator):
