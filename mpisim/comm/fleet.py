@@ -126,16 +126,16 @@ class Fleet:
         """
         key = purpose_key(PURPOSE)
         words = philox.words_of(self.seed if seed is None else seed, key, 0, 0, which, WORDS)
-        uniforms = ((words >> np.uint64(11)) + 0.5) * 2.0**-53
-        scores = normal_quantiles(uniforms[:, 1:])
-        common, rho = scores[:, :1], self.correlation
-        link, device = sqrt(rho) * common + sqrt(1 - rho) * scores[:, 1:5], scores[:, 5]
-        return Clients(*self._links(which, uniforms[:, 0], link), self._factors(which, device))
+        uniforms = ((np.ascontiguousarray(words.T) >> np.uint64(11)) + 0.5) * 2.0**-53
+        common, *scores, device = normal_quantiles(uniforms[1:])
+        rho = self.correlation
+        link = [sqrt(rho) * common + sqrt(1 - rho) * score for score in scores]
+        return Clients(*self._links(which, uniforms[0], link), self._factors(which, device))
 
     def _links(
-        self, which: np.ndarray, u: np.ndarray, z: np.ndarray
+        self, which: np.ndarray, u: np.ndarray, z: list[np.ndarray]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Up, down, latency and loss; u : uniforms (clients,), z : normal scores (clients, 4)."""
+        """Up, down, latency and loss; u : uniforms (clients,), z : four arrays of scores."""
         if (code := self.country) is not None:
             table = fleet_data.table()
             if code == WORLD:
@@ -143,7 +143,7 @@ class Fleet:
             else:
                 country = np.full(len(u), table.countries.index(code))
             down, up, rtt, loss = (
-                table.of(name, country, z[:, i]) for i, name in enumerate(fleet_data.COLUMNS)
+                table.of(name, country, z[i]) for i, name in enumerate(fleet_data.COLUMNS)
             )
             return 1e6 * up, 1e6 * down, rtt / 2e3, loss
         given = self._given()
@@ -153,8 +153,8 @@ class Fleet:
             for name in ("up", "down", "latency")
         )
         if self.sigma:  # a poor link has low rates and a high latency
-            down, up = down * exp(self.sigma * z[:, 0]), up * exp(self.sigma * z[:, 1])
-            latency = latency * exp(-self.sigma * z[:, 2])
+            down, up = down * exp(self.sigma * z[0]), up * exp(self.sigma * z[1])
+            latency = latency * exp(-self.sigma * z[2])
         if self.loss:
             with np.errstate(divide="ignore"):
                 most = 8 * SEGMENT / (2 * latency) * sqrt(1.5 / self.loss)

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from numba import njit
 
 from mpisim.core.numerics.functions import exp, log
 
@@ -49,23 +50,30 @@ class Table:
 
         country : numbers of their countries; score : standard normal numbers, low for a poor link
         """
-        values = interpolated(self.quantiles[name][country], score)
+        values = interpolated(self.quantiles[name], country, score)
         return values if name == "loss" else exp(values)
 
 
-def interpolated(quantiles: np.ndarray, score: np.ndarray) -> np.ndarray:
-    """Row by row, linear in the score between the quantiles (clients, 9); constant beyond them."""
-    score = np.clip(score, SCORES[0], SCORES[-1])
-    right = np.clip(np.searchsorted(SCORES, score), 1, SCORES.size - 1)
-    share = (score - SCORES[right - 1]) / (SCORES[right] - SCORES[right - 1])
-    rows = np.arange(len(score))
-    low, high = quantiles[rows, right - 1], quantiles[rows, right]
-    return low + share * (high - low)
+@njit(cache=True, error_model="numpy")
+def interpolated(quantiles, rows, score):
+    """Row ``rows``[i] of the quantiles (countries, 9) at score i, linear in the score between them.
+
+    Constant beyond them; shape (clients,).
+    """
+    out, last = np.empty(score.size), SCORES.size - 1
+    for i in range(score.size):
+        z, right = min(max(score[i], SCORES[0]), SCORES[last]), 1
+        while right < last and SCORES[right] < z:
+            right += 1
+        share = (z - SCORES[right - 1]) / (SCORES[right] - SCORES[right - 1])
+        low, high = quantiles[rows[i], right - 1], quantiles[rows[i], right]
+        out[i] = low + share * (high - low)
+    return out
 
 
 def phones(score: np.ndarray) -> np.ndarray:
     """Seconds of phones over those of the median one, shape (clients,)."""
-    return exp(interpolated(np.broadcast_to(log(PHONES), (len(score), LEVELS.size)), score))
+    return exp(interpolated(log(PHONES)[None], np.zeros(len(score), np.int64), score))
 
 
 @cache

@@ -39,7 +39,7 @@ def draw(logs: Sequence[Log]) -> Any:
             text += f" × {second.median / first.median:.2f}"
             panel.text(x, y, text, ha="center", va="center", fontsize=6)
             won.append(first.method)
-        panel.set_xticks(range(len(UP)), [up.partition("/")[0] for up in UP])
+        panel.set_xticks(range(len(UP)), [rate(up) for up in UP])
         panel.set_yticks(range(len(SIGMA)), [f"{sigma:g}" for sigma in SIGMA])
         panel.set_xlim(-0.5, len(UP) - 0.5)
         panel.set_ylim(-0.5, len(SIGMA) - 0.5)
@@ -50,6 +50,12 @@ def draw(logs: Sequence[Log]) -> Any:
     entries = [(name(m), colours[m]) for m in METHODS if m in won]
     panels.legend(figure, panels.colours_of(entries))
     return figure
+
+
+def rate(links: str) -> str:
+    """The upload of ``links``, as "30 kbit/s" for "30kbit/150kbit"."""
+    up = links.partition("/")[0]
+    return f"{up.replace('kbit', ' kbit').replace('mbit', ' Mbit')}/s"
 
 
 def claims(logs: Sequence[Log]) -> Iterator[Claim]:

@@ -9,11 +9,13 @@ import pytest
 from scipy import integrate
 from scipy.stats import norm
 
-from mpisim.analysis.fleet.seconds import FleetSeconds, fedscale, made, seconds
+from mpisim.analysis.fleet import seconds as seconds_of_fleets
+from mpisim.analysis.fleet.seconds import FleetSeconds, Rounds, fedscale, made, seconds
 from mpisim.analysis.link_model import ModelledSeconds, Traffic
 from mpisim.cli import main
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire, parse
+from mpisim.core.rng import purpose_key
 from mpisim.runs.log.reader import read
 
 
@@ -105,6 +107,46 @@ def test_dropouts_and_deadlines(senders):
         # the server knows who is not there, and waits for one of many that drops out
         expected = 0.0 if "availability" in drops else 1 - 0.8**senders
         assert late.mean() == pytest.approx(expected, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {},
+        {"devices": [0.5, 3.0]},
+        {"deadline": 60.0},
+        {"availability": 0.5},
+        {"dropout": 0.3},
+        {"dropout": 0.02, "deadline": 60.0},
+        {"availability": 0.6, "dropout": 0.1, "deadline": 300.0},
+    ],
+)
+def test_nobody_is_slower_than_the_slowest(keys, monkeypatch):
+    """All clients in all of 100 unlike rounds, in NumPy; presence at its address, one by one."""
+    monkeypatch.setattr(seconds_of_fleets, "BLOCK", 100)
+    n, rows, rng = 3000, 100, np.random.default_rng(1)
+    fleet = Fleet("mlab:world", **keys)
+    up = np.where(rng.random(rows) < 0.1, 1e6, 1e4) * rng.uniform(1, 2, rows)
+    computing, server = rng.exponential(0.1, rows), rng.random(rows)
+    case = Rounds(
+        n, np.full(rows, n), np.ones(rows), np.arange(rows), computing + server, computing,
+        np.full(rows, 2.0), up, up, np.full(rows, 3e4), np.ones(rows), up,
+    )  # fmt: skip
+    c, limit = fleet.clients(np.arange(n)), fleet.deadline or np.inf
+    columns = [(value[:, None]) for value in (c.factor, c.latency, c.up, c.down)]
+    factor, latency, up_rate, down_rate = columns
+    taken = server + factor * computing + 2 * latency + up / up_rate + 3e4 / down_rate
+    key = [fleet.seed, int(purpose_key("fleet/presence"))]
+    at = [np.random.Philox(key=key, counter=[0, 0, i, 0]).random_raw(rows) for i in range(n)]
+    u = (np.array(at) >> np.uint64(11)) * 2.0**-53
+    absent = u < 1 - fleet.availability * (1 - fleet.dropout)
+    drops = absent & (u >= 1 - fleet.availability)
+    taken_of = np.where(absent, np.where(drops & (limit < np.inf), limit, 0.0), taken)
+    result = seconds(case, fleet)
+    expected = np.minimum(np.maximum(taken_of.max(axis=0), server), limit)
+    assert np.diff(result.seconds, prepend=0) == pytest.approx(expected, rel=1e-12)
+    left_out = (absent | (taken > limit)).mean()
+    assert result.left_out == pytest.approx(left_out, abs=4 / np.sqrt(n * rows))
 
 
 def test_a_round_of_a_hundred_clients_of_the_us():

@@ -26,6 +26,8 @@ from mpisim.core.rng import Draw, Streams, purpose_key
 from mpisim.runs.log.reader import Log
 
 BLOCK = 1 << 14  # clients at a time
+GROUP = 32  # rows that are bounded together
+ROUNDING = 1e-12  # relative, more than that of the few sums of a client's seconds
 PRESENCE = purpose_key("fleet/presence")
 OF_CLIENTS = ("compute", "compress", "encode")  # the phases of a client's own work
 
@@ -42,7 +44,7 @@ def seconds(rounds: Rounds, fleet: Fleet, seed: int | None = None) -> Seconds:
     """The seconds of the rounds on the fleet of a seed, its own unless given."""
     seed = fleet.seed if seed is None else seed
     slowest = rounds.seconds - rounds.computing  # the server's
-    left_out, sent = 0, 0
+    left_out, sent = 0.0, 0
     everyone = np.flatnonzero(rounds.senders == rounds.n)
     if everyone.size:
         slowest[everyone], left_out = _all(_rows(rounds, everyone), fleet, seed)
@@ -63,54 +65,69 @@ def _rows(rounds: Rounds, which: np.ndarray) -> Rounds:
     return Rounds(n=rounds.n, **arrays)
 
 
-def _all(rounds: Rounds, fleet: Fleet, seed: int) -> tuple[np.ndarray, int]:
-    """Seconds (rows,) of rounds in which all clients send, and how many were left out."""
-    slowest = rounds.seconds - rounds.computing
-    left_out, random = 0, fleet.availability < 1 or fleet.dropout > 0
-    limit = rounds.times * (inf if fleet.deadline is None else fleet.deadline)
+def _all(rounds: Rounds, fleet: Fleet, seed: int) -> tuple[np.ndarray, float]:
+    """Seconds (rows,) of rounds in which all clients send, and how many were left out.
+
+    Those who drop out, beside those who are late, are counted by their chance.
+    """
+    order = np.lexsort((rounds.down, rounds.up))  # rows that ask for much alike, side by side
+    rows = _rows(rounds, order)
+    slowest, late = rows.seconds - rows.computing, 0
+    limit = rows.times * (inf if fleet.deadline is None else fleet.deadline)
     draw = Draw(Streams(seed), "fleet/busiest", 0, 0, 1)
-    busiest = draw.samples(np.array([rounds.n]), len(slowest))[0]
-    for first in range(0, rounds.n, BLOCK):
-        c = fleet.clients(np.arange(first, min(first + BLOCK, rounds.n)), seed)
-        left_out += _slowest(
-            slowest, rounds.seconds, rounds.computing, rounds.hops, rounds.up, rounds.most,
-            rounds.down, limit, rounds.index, busiest - first, c.up, c.down, c.latency, c.factor,
-            first, seed, PRESENCE, random, fleet.availability, fleet.dropout,
+    busiest = draw.samples(np.array([rows.n]), len(slowest))[0][order]
+    for first in range(0, rows.n, BLOCK):
+        c = fleet.clients(np.arange(first, min(first + BLOCK, rows.n)), seed)
+        late += _slowest(
+            slowest, rows.seconds, rows.computing, rows.hops, rows.up, rows.most, rows.down,
+            limit, rows.index, busiest - first, c.up, c.down, c.latency, c.factor, first, seed,
+            PRESENCE, fleet.availability, fleet.dropout,
         )  # fmt: skip
-    return slowest, left_out
+    absent = 1 - fleet.availability * (1 - fleet.dropout)
+    out = np.empty_like(slowest)
+    out[order] = slowest
+    return out, late + absent * (rows.n * len(slowest) - late)
 
 
 @njit(cache=True, error_model="numpy")
 def _slowest(
     slowest, own, computing, hops, up, most, down, limit, index, busiest, up_rate, down_rate,
-    latency, factor, first, seed, purpose, random, availability, dropout,
+    latency, factor, first, seed, purpose, availability, dropout,
 ):  # fmt: skip
-    """Raise ``slowest`` (rows,) to a block's clients; returns how many were left out.
+    """Raise ``slowest`` (rows,) to a block's clients; returns how many were late.
 
-    Seconds are added in the order of `link_model.seconds`: equal clients give the same bits.
+    Seconds are added in the order of `link_model.seconds`: equal clients give the same bits. Of a
+    group of rows only those clients are looked at who may be the slowest, or late, in one of them:
+    what a client takes beside ``own`` is at most ``bound``. The presence of others decides nothing.
     """
-    rows, left_out, absent = slowest.size, 0, 1.0 - availability * (1.0 - dropout)
-    limited = limit.min() < np.inf
-    words = np.empty(philox.WORDS * (index.max() // philox.WORDS + 1) * random, np.uint64)
-    seconds = np.empty(rows)
-    for i in range(latency.size):
-        more, wait, rate, back = factor[i] - 1.0, latency[i], up_rate[i], down_rate[i]
-        for k in range(rows):
-            seconds[k] = (
-                own[k] + more * computing[k] + wait * hops[k] + up[k] / rate + down[k] / back
-            )
-        for k in range(rows * limited):
-            left_out += seconds[k] > limit[k]
-        if random:
-            philox.fill(words, seed, purpose, first + i, 0, 0, 0)
-            for k in range(rows):
-                u = (words[index[k]] >> np.uint64(11)) * 2.0**-53
-                if u < absent:
-                    left_out += seconds[k] <= limit[k]
-                    waits = u >= 1.0 - availability and limited  # for one that drops out
-                    seconds[k] = limit[k] if waits else 0.0
-        for k in range(rows):
-            slowest[k] = seconds[k] if seconds[k] > slowest[k] else slowest[k]
+    rows, late, there = slowest.size, 0, availability * (1.0 - dropout)
+    waits = limit.min() < np.inf and dropout > 0  # for a client that drops out
+    for start in range(0, rows, GROUP):
+        stop = min(start + GROUP, rows)
+        group = slice(start, stop)
+        quick, slow = computing[group].min(), computing[group].max()
+        far, longest, back = hops[group].max(), up[group].max(), down[group].max()
+        spare = np.inf
+        for k in range(start, stop):
+            spare = min(spare, min(slowest[k], limit[k]) * (1 - ROUNDING) - own[k])
+            if waits and slowest[k] < limit[k]:
+                spare = -np.inf
+        for i in range(latency.size):
+            more = factor[i] - 1.0
+            bound = more * (slow if more > 0 else quick) + latency[i] * far
+            if bound + longest / up_rate[i] + back / down_rate[i] <= spare:
+                continue
+            for k in range(start, stop):
+                taken = own[k] + more * computing[k] + latency[i] * hops[k]
+                taken = taken + up[k] / up_rate[i] + down[k] / down_rate[i]
+                late += taken > limit[k]
+                if there < 1 and (taken > slowest[k] or (waits and slowest[k] < limit[k])):
+                    at = index[k]
+                    words = philox.step(seed, purpose, at // philox.WORDS + 1, 0, first + i, 0)
+                    u = (words[at % philox.WORDS] >> np.uint64(11)) * 2.0**-53
+                    if u < 1.0 - there:
+                        taken = limit[k] if waits and u >= 1.0 - availability else 0.0
+                slowest[k] = taken if taken > slowest[k] else slowest[k]
     for k in range(rows):  # the client that sends most
         i = busiest[k]
         if most[k] > up[k] and 0 <= i < latency.size:
@@ -118,7 +135,7 @@ def _slowest(
             last = last + most[k] / up_rate[i] + down[k] / down_rate[i]
             slowest[k] = max(slowest[k], last)
         slowest[k] = min(slowest[k], limit[k])
-    return left_out
+    return late
 
 
 def _some(rounds: Rounds, row: int, fleet: Fleet, seed: int) -> tuple[float, int]:

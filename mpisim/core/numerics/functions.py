@@ -6,6 +6,9 @@ and the last bits differ. Sums, products, quotients and square roots are exact t
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 from numba import njit
 
@@ -55,10 +58,7 @@ def log_near_1(f):
 
 def log(x: np.ndarray) -> np.ndarray:
     """log x for finite x > 0, any shape, float64; within 2 ulp."""
-    mantissa, exponent = np.frexp(x)
-    low = mantissa < ROOT_2 / 2
-    mantissa, exponent = np.where(low, 2 * mantissa, mantissa), exponent - low
-    return exponent * LN2_HIGH + (log_near_1(mantissa - 1) + exponent * LN2_LOW)
+    return _each(_logs, x)
 
 
 def normal_quantiles(p: np.ndarray) -> np.ndarray:
@@ -66,11 +66,68 @@ def normal_quantiles(p: np.ndarray) -> np.ndarray:
 
     Wichura (1988), algorithm AS 241, PPND16.
     """
-    q = p - 0.5
-    far = np.sqrt(-log(np.where(q <= 0, p, 1 - p)))
-    tail = np.where(far <= 5, _ratio(TAIL, far - 1.6), _ratio(FAR_TAIL, far - 5))
-    centre = q * _ratio(CENTRE, 0.180625 - q * q)
-    return np.where(np.abs(q) <= 0.425, centre, np.where(q < 0, -tail, tail))
+    return _each(_normal_quantiles, p)
+
+
+def exp(x: np.ndarray) -> np.ndarray:
+    """e^x for -700 <= x <= 700, any shape, float64; within 4 ulp.
+
+    2^k e^r with |r| <= log(2) / 2, and the Taylor polynomial of e^r of degree 13.
+    """
+    return _each(_exps, x)
+
+
+def _each(kernel: Callable[[np.ndarray, np.ndarray], None], x: np.ndarray) -> np.ndarray:
+    flat = np.ascontiguousarray(x, np.float64).reshape(-1)
+    out = np.empty_like(flat)
+    kernel(flat, out)
+    return out.reshape(np.shape(x))
+
+
+@njit(cache=True, error_model="numpy")
+def _log(x):
+    mantissa, exponent = math.frexp(x)
+    if mantissa < ROOT_2 / 2:
+        mantissa, exponent = 2 * mantissa, exponent - 1
+    return exponent * LN2_HIGH + (log_near_1(mantissa - 1) + exponent * LN2_LOW)
+
+
+@njit(cache=True)
+def _logs(x, out):
+    for i in range(x.size):
+        out[i] = _log(x[i])
+
+
+@njit(cache=True, error_model="numpy")
+def _normal_quantiles(p, out):
+    for i in range(p.size):
+        q = p[i] - 0.5
+        if abs(q) <= 0.425:
+            out[i] = q * _ratio(CENTRE, 0.180625 - q * q)
+            continue
+        far = math.sqrt(-_log(p[i] if q <= 0 else 1 - p[i]))
+        tail = _ratio(TAIL, far - 1.6) if far <= 5 else _ratio(FAR_TAIL, far - 5)
+        out[i] = -tail if q < 0 else tail
+
+
+@njit(cache=True, error_model="numpy")
+def _ratio(polynomials, r):
+    """One polynomial over the other."""
+    above, below = polynomials[0][0], polynomials[1][0]
+    for j in range(1, len(polynomials[0])):
+        above, below = above * r + polynomials[0][j], below * r + polynomials[1][j]
+    return above / below
+
+
+@njit(cache=True, error_model="numpy")
+def _exps(x, out):
+    for i in range(x.size):
+        k = round(x[i] / (LN2_HIGH + LN2_LOW))
+        r = (x[i] - k * LN2_HIGH) - k * LN2_LOW
+        total = 1.0
+        for j in range(13, 0, -1):
+            total = 1 + r / j * total
+        out[i] = math.ldexp(total, k)
 
 
 @njit(cache=True)
@@ -91,24 +148,3 @@ def sine(angle: float) -> float:
     for k in range(20, 0, -2):
         total = 1 - square / (k * (k + 1)) * total
     return angle * total
-
-
-def _ratio(polynomials: tuple[tuple[float, ...], tuple[float, ...]], r: np.ndarray) -> np.ndarray:
-    """One polynomial over the other."""
-    above, below = (np.full_like(r, coefficients[0]) for coefficients in polynomials)
-    for a, b in zip(*(coefficients[1:] for coefficients in polynomials), strict=True):
-        above, below = above * r + a, below * r + b
-    return above / below
-
-
-def exp(x: np.ndarray) -> np.ndarray:
-    """e^x for -700 <= x <= 700, any shape, float64; within 4 ulp.
-
-    2^k e^r with |r| <= log(2) / 2, and the Taylor polynomial of e^r of degree 13.
-    """
-    k = np.rint(x / (LN2_HIGH + LN2_LOW))
-    r = (x - k * LN2_HIGH) - k * LN2_LOW
-    total = np.ones_like(r)
-    for j in range(13, 0, -1):
-        total = 1 + r / j * total
-    return np.ldexp(total, k.astype(np.int64))
