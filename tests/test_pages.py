@@ -115,10 +115,8 @@ def test_counts_of_verdicts_are_on_record():
     says("permk", f"Of the {result.total()} claims {more}")
     result, _ = on_record("saq", *(f"code-fig{figure}.paper" for figure in range(4, 9)))
     says("saq", f"of {result.total()} claims {counted(result)} and {result['crosses']} cross.")
-    for figures in (("fig1", "fig3", "fig5", "fig6"), ("fig7", "fig8"), ("fig9", "fig10"), ("pi",)):
-        each = [on_record("cdadam", f"{figure}.quick")[0] for figure in figures]
-        held = "; ".join(f"{result['holds']} of {result.total()}" for result in each)
-        says("cdadam", f"| {held} | {'; '.join(str(result['tie']) for result in each)} |")
+    result, _ = on_record("cdadam", *(f"fig{figure}.quick" for figure in (1, 3, *range(5, 11))))
+    says("cdadam", f"Of {result.total()} claims in Figures 1, 3 and 5 to 10 {counted(result)}")
     assert on_record("marina", "fig1.paper")[0] == {"holds": 4 + 4}
     assert on_record("marina", "fig1.quick")[0] == {"holds": 4 + 4 + 2, "not decided": 4}
     says("marina", "sentences hold, as 4 claims, and so do 4 claims of this project")
