@@ -128,6 +128,7 @@ MEANINGS: dict[str, dict[str, str]] = {
     "block-quant": LEVELS,
     "block-quant-plus": LEVELS,
     "qsgd": LEVELS,
+    "sparse-dithering": LEVELS,
     "quant-plus": LEVELS,
     "stop": {
         "bits_up": "a worker's payload bits, on average, are at least the number",

@@ -6,11 +6,10 @@ from math import lgamma, log
 
 import numpy as np
 
-from mpisim.wire.base import Message
+from mpisim.wire.base import Carried, Message
 from mpisim.wire.composed import Composed, Parts
 from mpisim.wire.exponents import Exponents
 from mpisim.wire.levels import Levels
-from mpisim.wire.rotated import Rotated
 from mpisim.wire.signs import Points, Signs
 from mpisim.wire.sparse import Explicit
 from mpisim.wire.values import ValuesMessage
@@ -25,7 +24,7 @@ def entropies(message: Message) -> dict[str, float]:
     """
     form = message.form
     workers, bits = max(1, form.workers), form.precision.bits
-    if isinstance(message, Rotated):
+    if isinstance(message, Carried):
         return entropies(message.inner)
     if isinstance(message, Points):
         return {"norms": float(bits), "points": _order_0(message.which)}

@@ -12,9 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from mpisim.core.numerics.functions import normal_quantiles
 from mpisim.core.protocols import Collective
-from mpisim.core.rng import Draw
+from mpisim.core.rng import Draw, normals
 from mpisim.core.schema import require
 
 SCALES = {"sign-flip": 1.0, "label-flip": 1.0, "alie": 1.06, "ipm": 0.1, "noise": 10.0}
@@ -69,9 +68,7 @@ class Attack:
         elif self.name == "sign-flip":
             wrong = -scale * v[bad]
         elif self.name == "noise":
-            words = draw.words(v.shape[1])[bad]
-            normals = normal_quantiles(((words >> np.uint64(11)) + 0.5) * 2.0**-53)
-            wrong = v[bad] + scale * normals
+            wrong = v[bad] + scale * normals(draw.words(v.shape[1])[bad])
         else:
             return v
         out = v.copy()

@@ -24,10 +24,12 @@ COMPRESSORS.provide(
         "fitted": ("block-quant", "block-quant-plus", "quant-plus"),
         "permutation": ("permk", "block-permutation", "permuted-subsets", "pattern"),
         "permuted_mappings": ("permuted-mappings",),
-        "quantization": ("qsgd", "natural"),
+        "quantization": ("qsgd", "natural", "sparse-dithering"),
+        "quic_fl": ("quic-fl",),
         "rank": ("rank-k", "symmetric-rank-k"),
         "rotation": ("drive", "eden", "rotated"),
         "smooth": ("smooth",),
+        "spherical": ("spherical",),
         "sparse": (
             *("randk", "randseqk", "topk", "toplek"),
             *("bernoulli", "rand-tau", "rand-tau-plus"),

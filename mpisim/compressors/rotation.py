@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from functools import cache
 from itertools import pairwise
+from math import fsum
 from statistics import NormalDist
 from typing import Literal
 
@@ -13,6 +14,7 @@ import numpy as np
 from mpisim.compressors.base import Compressor, compressor
 from mpisim.compressors.norms import block_norms, one_norms
 from mpisim.core.errors import InputError
+from mpisim.core.numerics.functions import normal_quantiles
 from mpisim.core.numerics.lanes import dot
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
@@ -20,7 +22,10 @@ from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Form, Message, same
 from mpisim.wire.codecs.bits import round_scales
 from mpisim.wire.rotated import Rotated, RotatedForm
-from mpisim.wire.signs import PointsForm, SignsForm
+from mpisim.wire.signs import Points, PointsForm, SignsForm
+
+PointsCodec = Literal["paper", "entropy"]
+NORMALS = normal_quantiles((np.arange(1 << 12) + 0.5) / (1 << 12))  # equally likely
 
 
 class Rotating(Compressor):
@@ -30,6 +35,8 @@ class Rotating(Compressor):
     worker's own, and cost no bits. R keeps lengths and R^T R = I, so C has the constants of Q in
     dimension D; leaving out the last D - d coordinates makes no error larger.
     """
+
+    shares: tuple[float, ...] = ()  # of the points, for an entropy code
 
     def check(self) -> None:
         self.D = 1 << (self.d - 1).bit_length()
@@ -100,18 +107,26 @@ class Eden(Rotating):
     |C(v) - v|^2 near D_b |v|^2 with "least", and D_b / (1 - D_b) |v|^2 with "unbiased". As with
     DRIVE, E C(v) = v holds for uniform rotations, and only nearly for Hadamard matrices: omega is
     None.
+
+    codec : "paper", b bits a coordinate, or "entropy", about the entropy of the points
     """
 
     bits: int = 2
     scale: Literal["least", "unbiased"] = "unbiased"
+    codec: PointsCodec = "paper"
 
     def check(self) -> None:
         super().check()
         require(1 <= self.bits <= 6, "compressor.bits", self.bits, "an integer from 1 to 6")
+        if self.codec == "entropy":
+            points = normal_points(self.bits)
+            cuts = (points[1:] + points[:-1]) / 2
+            nearest = np.searchsorted(cuts, NORMALS)[:, None]
+            self.shares = shares_of(nearest == np.arange(points.size))
 
     def form(self, draw: Draw) -> RotatedForm:
-        points = normal_points(self.bits)
-        return self.rotated(draw, PointsForm(self.D, draw.workers, self.precision, points))
+        block = draw.workers, self.precision
+        return self.rotated(draw, PointsForm(self.D, *block, normal_points(self.bits), self.shares))
 
     def compress(self, v: np.ndarray, draw: Draw) -> Rotated:
         form, points = self.form(draw), normal_points(self.bits)
@@ -127,10 +142,19 @@ class Eden(Rotating):
             else:
                 factors = self.D / np.where(along == 0, 1, along)
             scales = round_scales(lengths * factors[:, None], self.precision.wire)
-        return Rotated(form, form.inner.pack(scales, which))  # type: ignore[attr-defined]
+        return Rotated(form, Points(form.inner, scales, which))  # type: ignore[arg-type]
 
     def paper_bits(self, message: Message) -> np.ndarray:
         return same(message.form.workers, FLOAT_BITS + self.bits * self.D)
+
+
+def shares_of(taken: np.ndarray) -> tuple[float, ...]:
+    """How often each size of 2^b symmetric points is taken, the least first.
+
+    taken : the probability of each point for each of `NORMALS`, shape (normals, 2^b)
+    """
+    half = taken.shape[1] // 2
+    return tuple(2 * fsum(column) / len(taken) for column in taken.T[half:])
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Literal
 
 import numpy as np
@@ -15,7 +14,7 @@ from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.smoothness import matrices
-from mpisim.wire.base import Form, Message, Packed
+from mpisim.wire.base import Carried, CarriedForm, Form, Message
 
 
 @compressor("smooth", "smooth", {})
@@ -158,10 +157,17 @@ class Smooth(Compressor):
 
     def paper_bits(self, message: Message) -> np.ndarray:
         assert isinstance(message, Mapped)
-        return self.inner.paper_bits(message.message)
+        return self.inner.paper_bits(message.inner)
 
 
-class MappedForm(Form):
+class Mapped(Carried):
+    """``inner`` is what travels; `decoded` applies the matrices."""
+
+    def decoded(self) -> np.ndarray:
+        return products(self.form.matrices, self.form.which, self.inner.decoded())
+
+
+class MappedForm(CarriedForm):
     """Messages of the form ``inner``, decoded and multiplied by matrices[which[t]] for worker t.
 
     matrices : array, shape (workers known, d, d), symmetric, or their diagonals (workers known, d);
@@ -169,34 +175,11 @@ class MappedForm(Form):
     which : array, shape (workers,), int64
     """
 
+    message = Mapped
+
     def __init__(self, inner: Form, matrices: np.ndarray, which: np.ndarray):
-        super().__init__(inner.d, inner.workers, inner.precision)
-        self.inner, self.matrices, self.which = inner, matrices, which
-
-    @property
-    def sizes(self) -> np.ndarray | None:
-        return self.inner.sizes
-
-    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Mapped:
-        return Mapped(self, self.inner.decode(data, sizes))
-
-
-@dataclasses.dataclass(eq=False)
-class Mapped(Message):
-    """``message`` is what travels; `decoded` applies the matrices."""
-
-    form: MappedForm
-    message: Message
-
-    @property
-    def payload_bits(self) -> np.ndarray:
-        return self.message.payload_bits
-
-    def encode(self) -> Packed:
-        return self.message.encode()
-
-    def decoded(self) -> np.ndarray:
-        return products(self.form.matrices, self.form.which, self.message.decoded())
+        super().__init__(inner.d, inner.workers, inner.precision, inner)
+        self.matrices, self.which = matrices, which
 
 
 def products(matrices: np.ndarray, which: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from numba import njit
 
 from mpisim.core.errors import InputError
 from mpisim.core.numerics import philox
+from mpisim.core.numerics.functions import normal_quantiles
 from mpisim.core.numerics.select import FEW, sort
 
 
@@ -27,6 +28,11 @@ def purpose_key(purpose: str) -> np.uint64:
     """The second word of the key."""
     digest = hashlib.blake2b(purpose.encode(), digest_size=8).digest()
     return np.uint64(int.from_bytes(digest, "little"))
+
+
+def normals(words: np.ndarray) -> np.ndarray:
+    """Standard normal numbers, float64, of words of any shape, uint64."""
+    return normal_quantiles(((words >> np.uint64(11)) + 0.5) * 2.0**-53)
 
 
 class Streams:

@@ -12,7 +12,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
@@ -106,6 +106,39 @@ class Message(ABC):
     def total(self) -> np.ndarray:
         """Sum over the block in worker order, shape (d,)."""
         return ordered_sum(self.decoded())
+
+
+@dataclasses.dataclass(eq=False)
+class CarriedForm(Form):
+    """Messages that travel as those of another form, ``inner``.
+
+    message : the class of its messages
+    """
+
+    message: ClassVar[Callable[..., Any]]
+    inner: Any
+
+    @property
+    def sizes(self) -> np.ndarray | None:
+        return self.inner.sizes
+
+    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Any:
+        return self.message(self, self.inner.decode(data, sizes))
+
+
+@dataclasses.dataclass(eq=False)
+class Carried(Message):
+    """``inner``: the messages that travel."""
+
+    form: Any
+    inner: Any
+
+    @property
+    def payload_bits(self) -> np.ndarray:
+        return self.inner.payload_bits
+
+    def encode(self) -> Packed:
+        return self.inner.encode()
 
 
 class KernelMessage(Message):

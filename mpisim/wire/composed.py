@@ -133,6 +133,28 @@ class Parts(Message):
         return np.concatenate([part.total() for part in self.parts])
 
 
+class SumForm(PartsForm):
+    """Messages of the same vector, which add up to it."""
+
+    def __init__(self, workers: int, precision: Precision, forms: tuple[Form, ...]):
+        super().__init__(workers, precision, forms)
+        self.d = forms[0].d
+
+    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Sum:
+        return Sum(self, super().decode(data, sizes).parts)
+
+
+class Sum(Parts):
+    """``parts``: the summands."""
+
+    layer_bits = Message.layer_bits  # type: ignore[assignment]
+    total = Message.total
+
+    def decoded(self) -> np.ndarray:
+        first, *others = (part.decoded() for part in self.parts)
+        return sum(others, start=first)
+
+
 @dataclasses.dataclass(eq=False)
 class Stratum:
     """Workers ``rows`` of the block, ascending, all with ``form.d`` coordinates."""

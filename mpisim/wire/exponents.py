@@ -54,7 +54,7 @@ class ExponentsForm(Form):
         if self.codec == "entropy":
             payload = np.empty(self.workers, np.int64)
             raw = no_numbers(self.workers)
-            buffer.check(*entropy.read_exponents(data, sizes, codes, raw, 1, payload))
+            buffer.check(*entropy.read_symbols(data, sizes, codes, raw, 1, payload))
             return Exponents(self, codes, payload)
         buffer.check(*_read(data, codes))
         return Exponents(self, codes)
@@ -78,7 +78,7 @@ class Exponents(KernelMessage, CodedMessage):
         sizes = self.form.sizes
         if sizes is None:
             raw = no_numbers(self.form.workers)
-            data, self.payload = entropy.write_exponents(self.codes, raw, 1)
+            data, self.payload = entropy.write_symbols(self.codes, raw, 1)
             return Packed(data, buffer.bytes_for(self.payload), self.payload)
         return Packed(_write(self.codes), sizes, self.payload_bits)
 

@@ -7,50 +7,11 @@ import dataclasses
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import Form, Message, Packed, check_sizes
+from mpisim.wire.base import Carried, CarriedForm
 
 
-@dataclasses.dataclass(eq=False)
-class RotatedForm(Form):
-    """Messages of R_i v_i, R_i = H diag(flips_i) / sqrt(D) with Sylvester's Hadamard matrix H.
-
-    inner : the form of the rotated vectors, in dimension D, the next power of two from d on
-    flips : 1 or -1, shape (workers, D), float64; v_i has zeros behind its d coordinates
-    """
-
-    inner: Form
-    flips: np.ndarray
-
-    @property
-    def sizes(self) -> np.ndarray | None:
-        return self.inner.sizes
-
-    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Rotated:
-        check_sizes(self, data, sizes)
-        return Rotated(self, self.inner.decode(data, sizes))
-
-    def rotate(self, v: np.ndarray) -> np.ndarray:
-        """R_i v_i, shape (workers, D), float64, of ``v`` (workers, d)."""
-        z = np.zeros((len(v), self.inner.d))
-        z[:, : self.d] = v
-        z *= self.flips
-        hadamard(z)
-        return z
-
-
-@dataclasses.dataclass(eq=False)
-class Rotated(Message):
+class Rotated(Carried):
     """``inner``: the messages of the rotated vectors."""
-
-    form: RotatedForm
-    inner: Message
-
-    @property
-    def payload_bits(self) -> np.ndarray:
-        return self.inner.payload_bits
-
-    def encode(self) -> Packed:
-        return self.inner.encode()
 
     def decoded(self) -> np.ndarray:
         """R_i^T of the rotated vectors, without the coordinates behind the first d."""
@@ -59,6 +20,26 @@ class Rotated(Message):
         hadamard(x)
         x *= form.flips
         return x[:, : form.d].astype(form.precision.arithmetic)
+
+
+@dataclasses.dataclass(eq=False)
+class RotatedForm(CarriedForm):
+    """Messages of R_i v_i, R_i = H diag(flips_i) / sqrt(D) with Sylvester's Hadamard matrix H.
+
+    inner : the form of the rotated vectors, in dimension D, the next power of two from d on
+    flips : 1 or -1, shape (workers, D), float64; v_i has zeros behind its d coordinates
+    """
+
+    message = Rotated
+    flips: np.ndarray
+
+    def rotate(self, v: np.ndarray) -> np.ndarray:
+        """R_i v_i, shape (workers, D), float64, of ``v`` (workers, d)."""
+        z = np.zeros((len(v), self.inner.d))
+        z[:, : self.d] = v
+        z *= self.flips
+        hadamard(z)
+        return z
 
 
 @njit(cache=True)

@@ -4,7 +4,8 @@ The scale comes first, then one bit a coordinate (1: negative; the sign of 0 is 
 coordinate in the highest bit, and ones up to the next byte. Layers have a scale each. A scale that
 is not finite on the wire travels as the quiet NaN, and all values of its layer are NaN.
 
-`Points` have one of 2^b values, times the scale, for each coordinate: b such bits.
+`Points` have one of 2^b values, times the scale, for each coordinate: b such bits, or an entropy
+code with frequencies that both sides know, where the scale stands last.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ import numpy as np
 from numba import njit
 
 from mpisim.wire.base import (
+    CodedMessage,
     Form,
     KernelMessage,
-    Message,
     Packed,
     check_sizes,
     pack_tensors,
     same,
 )
-from mpisim.wire.codecs.bits import PADDING, check, check_scales, raw
+from mpisim.wire.codecs import entropy
+from mpisim.wire.codecs.bits import ENTROPY, PADDING, bytes_for, check, check_scales, raw
 
 STRETCH = 1 << 15  # coordinates packed together so that they stay in cache, a multiple of 8
 
@@ -146,9 +148,14 @@ def _add_row(row, scales, starts, bits):
 
 @dataclasses.dataclass(eq=False)
 class PointsForm(Form):
-    """``points``: the 2^b values that a coordinate may have, times its vector's scale, float64."""
+    """Messages of a scale and a point for each coordinate.
+
+    points : the 2^b values that a coordinate may have, times its vector's scale, float64
+    shares : how often each size of symmetric points is expected, for an entropy code; else empty
+    """
 
     points: np.ndarray
+    shares: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         b = (self.points.size - 1).bit_length()
@@ -156,39 +163,59 @@ class PointsForm(Form):
         self.inner = SignsForm(b * self.d, self.workers, self.precision)
 
     @property
-    def sizes(self) -> np.ndarray:
-        return self.inner.sizes
-
-    def pack(self, scales: np.ndarray, which: np.ndarray) -> Points:
-        """The message with scales (workers, 1), wire precision, and points ``which`` (m, d)."""
-        bits = (which[:, :, None] >> self.places & 1).reshape(len(which), self.inner.d)
-        return Points(self, self.inner.pack(scales, -bits))
+    def sizes(self) -> np.ndarray | None:
+        return None if self.shares else self.inner.sizes
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Points:
-        return Points(self, self.inner.decode(data, sizes))
+        if self.shares:
+            return self._read(np.ascontiguousarray(data), sizes)
+        signs = self.inner.decode(data, sizes)
+        bits = np.unpackbits(signs.bits, axis=1, count=self.inner.d)
+        which = bits.reshape(self.workers, self.d, self.places.size) @ (1 << self.places)
+        return Points(self, signs.scales, which)
+
+    def _read(self, data: np.ndarray, sizes: np.ndarray) -> Points:
+        check_sizes(self, data, sizes)
+        scales = np.empty((self.workers, 1), self.precision.wire)
+        codes = np.empty((self.workers, self.d), np.uint16)
+        payload, unsigned = np.empty(self.workers, np.int64), raw(scales)
+        bits = self.precision.bits
+        check(*entropy.read_symbols(data, sizes, codes, unsigned, bits, payload, self.shares))
+        check_scales(unsigned)
+        sides = (codes & 255).astype(np.int64)  # the least point of a side is 1
+        if not sides.all():
+            check(int((sides == 0).any(axis=1).argmax()), ENTROPY)
+        half = self.points.size >> 1
+        return Points(self, scales, half + np.where(codes > 255, -sides, sides - 1), payload)
 
 
 @dataclasses.dataclass(eq=False)
-class Points(Message):
-    """``inner``: the scales, and b signs for the digits of each coordinate's point."""
+class Points(CodedMessage):
+    """Scales (m, 1), wire precision, and which point each coordinate has, (m, d), int64."""
 
     form: PointsForm
-    inner: Signs
+    scales: np.ndarray
+    which: np.ndarray
+    payload: np.ndarray | None = None
 
     @property
     def payload_bits(self) -> np.ndarray:
-        return self.inner.payload_bits
+        form = self.form
+        if form.shares:
+            return super().payload_bits
+        return same(form.workers, 8 * form.inner.scale_bytes + form.inner.d)
 
     def encode(self) -> Packed:
-        return self.inner.encode()
-
-    @property
-    def which(self) -> np.ndarray:
-        """The points of all coordinates, shape (m, d)."""
         form = self.form
-        bits = np.unpackbits(self.inner.bits, axis=1, count=form.inner.d)
-        return bits.reshape(form.workers, form.d, form.places.size) @ (1 << form.places)
+        if not form.shares:
+            bits = (self.which[:, :, None] >> form.places & 1).reshape(-1, form.inner.d)
+            return form.inner.pack(self.scales, -bits).encode()
+        above = self.which - (form.points.size >> 1)
+        codes = np.where(above < 0, 256 - above, 1 + above).astype(np.uint16)
+        written = entropy.write_symbols(codes, raw(self.scales), form.precision.bits, form.shares)
+        data, self.payload = written
+        return Packed(data, bytes_for(self.payload), self.payload)
 
     def decoded(self) -> np.ndarray:
         kind = self.form.precision.arithmetic
-        return self.inner.scales.astype(kind) * self.form.points.astype(kind)[self.which]
+        return self.scales.astype(kind) * self.form.points.astype(kind)[self.which]

@@ -143,7 +143,7 @@ class Factors(ValuesMessage, KernelMessage, CodedMessage):
         numbers, low = raw(self.values).astype(np.uint64), np.uint64(self.form.precision.bits - 9)
         codes = (numbers >> low).astype(np.uint16)
         lower = numbers & ((np.uint64(1) << low) - np.uint64(1))
-        data, self.payload = entropy.write_exponents(codes, lower, int(low))
+        data, self.payload = entropy.write_symbols(codes, lower, int(low))
         return Packed(data, bytes_for(self.payload), self.payload)
 
     def layer_bits(self) -> np.ndarray | None:
@@ -198,7 +198,7 @@ class FactorsForm(ValuesForm):
         low, payload = self.precision.bits - 9, np.empty(self.workers, np.int64)
         codes, lower = np.empty(self.shape, np.uint16), np.empty(self.shape, np.uint64)
         data = np.ascontiguousarray(data)
-        check(*entropy.read_exponents(data, sizes, codes, lower, low, payload))
+        check(*entropy.read_symbols(data, sizes, codes, lower, low, payload))
         numbers = codes.astype(np.uint64) << np.uint64(low) | lower
         values = numbers.astype(UNSIGNED[self.precision.wire.itemsize]).view(self.precision.wire)
         return Factors(self, values, payload)

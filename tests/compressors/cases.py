@@ -133,6 +133,20 @@ def _eden_bits(x, b, *_):
     return b + 3 * power_of_two(x.size)
 
 
+def _quic_bits(x, b, message, i, bits=2):
+    """A scale, digits, how many are exact, and these in the shorter of the codes of indices."""
+    D, rest = power_of_two(x.size), message.inner.parts[1]
+    row = rest.indices[rest.ptr[i] : rest.ptr[i + 1]]
+    gaps = len(string_elias.encode(string_elias.gaps(row)))
+    indices = min(row.size * ceil(log2(D)), gaps)
+    return b + bits * D + rest.form.k.bit_length() + indices + b * row.size
+
+
+def _quic_paper_bits(x, b, message, i, bits=2):
+    D, rest = power_of_two(x.size), message.inner.parts[1]
+    return 32 + bits * D + int(np.diff(rest.ptr)[i]) * (32 + ceil(log2(D)))
+
+
 NATURAL, PERMK, RANDK = {"name": "natural"}, {"name": "permk"}, {"name": "randk", "k": 3}
 BERNOULLI = {"name": "bernoulli", "p": 0.95}
 
@@ -186,6 +200,10 @@ BY_COUNT = [  # counts of bits, and the tables that have them
     (_natural_bits, [NATURAL, {"name": "layerwise", "inner": NATURAL}]),
     (_drive_bits, [{"name": "drive", "scale": scale} for scale in ("least", "unbiased")]),
     (_eden_bits, [{"name": "eden", "bits": 3}]),
+    (
+        lambda x, b, *_: b + 3,
+        [{"name": "spherical", "bits": 3, "scale": scale} for scale in ("unbiased", "least")],
+    ),
     (lambda x, *_: 9 * power_of_two(x.size), [{"name": "rotated", "inner": NATURAL}]),
     (
         _qsgd_of(lambda message: message.inner),
@@ -225,8 +243,20 @@ CASES += [
             {"name": "qsgd", "s": 1},
             {"name": "qsgd", "s": 250},
             {"name": "quant-plus", "beta": 7.0},
+            {"name": "sparse-dithering", "nu": 0.3},
         )
     ],
+    Case({"name": "quic-fl", "bits": 2}, _quic_bits, _quic_paper_bits),
+    Case(
+        {"name": "quic-fl", "bits": 3, "p": 0.2, "codec": "entropy"},
+        _coded_bits(lambda d, b: 60 + (2 * b + 5) * power_of_two(d)),
+        lambda x, b, message, i: _quic_paper_bits(x, b, message, i, 3),
+    ),
+    Case(
+        {"name": "eden", "bits": 3, "codec": "entropy"},
+        _coded_bits(lambda d, b: 60 + b + 5 * power_of_two(d)),
+        lambda x, *_: _eden_bits(x, 32),
+    ),
     Case(NATURAL | {"codec": "entropy"}, _coded_bits(lambda d, b: 60 + 9 * d), _natural_bits),
     Case(
         {"name": "scaled-sign", "scale": "one"}, lambda x, b, *_: b + x.size, lambda x, *_: x.size

@@ -20,7 +20,8 @@ from tests.wire.messages import PRECISIONS, contents
 torch = pytest.importorskip("torch")
 placed = pytest.importorskip("mpisim.wire.placed").placed
 CPU = torch.device("cpu")
-HOST_ONLY = ("rank-k", "drive", "eden", "rotated", "toplek")
+HOST_ONLY = ("rank-k", "drive", "eden", "quic-fl", "rotated", "sparse-dithering", "spherical")
+HOST_ONLY += ("toplek",)
 each_case = pytest.mark.parametrize("case", CASES, ids=name_of)
 
 

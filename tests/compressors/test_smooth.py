@@ -78,15 +78,13 @@ def test_the_message_is_the_inner_ones(inner):
     )
     packed = message.encode()
     again = compressor.form(draw(4)).decode(packed.data, packed.sizes)
-    assert contents(again.message) == contents(message.message)
+    assert contents(again.inner) == contents(message.inner)
     assert again.decoded().tobytes() == decoded.tobytes()
     total = np.zeros(9)
     for row in decoded:
         total += row
     assert again.total().tobytes() == total.tobytes()
-    assert np.array_equal(
-        compressor.paper_bits(message), compressor.inner.paper_bits(again.message)
-    )
+    assert np.array_equal(compressor.paper_bits(message), compressor.inner.paper_bits(again.inner))
 
 
 @pytest.mark.drawn(8)
@@ -103,7 +101,7 @@ def test_moments(inner, seed):
     c = message.decoded()
     assert not biased(c, v, compressor.omega)
     assert not exceeds(errors(c, v), compressor.omega, limit(6))
-    assert not exceeds(errors(message.message.decoded(), r), compressor.shift_omega, limit(6))
+    assert not exceeds(errors(message.inner.decoded(), r), compressor.shift_omega, limit(6))
     assert not exceeds(errors(c, v), compressor.cal_L_max * (r @ r) / (v @ v), limit(6))
     top = np.linalg.eigvalsh(roots_of(compressor)[0])[-1] ** 2
     assert compressor.cal_L_max <= compressor.shift_omega * top * (1 + 1e-9)

@@ -25,6 +25,7 @@ DEALING = {
     "compressed-scaffnew": [DEALT],
     "tamuna": [{"name": "pattern", "s": 2}],
     "locodl": [RANDK],
+    "powersgd": [{}],
 }
 PAIRS = {
     "each compressor, clients drawn twice": [(PP_MARINA, case.table) for case in CASES]

@@ -50,7 +50,7 @@ def pairs():
         if method == "compressed-scaffnew":
             yield method, {"name": "permk", "groups": 3}
             continue
-        if method == "gd":
+        if method in ("gd", "powersgd"):
             yield method, {"name": "identity"}
             continue
         known = UNBIASED[: 1 if method in ASYNCHRONOUS else None]  # lengths that do not vary

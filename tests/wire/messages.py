@@ -5,10 +5,11 @@ import numpy as np
 from mpisim.compressors.rank import nearly_square
 from mpisim.wire.base import Message, Precision
 from mpisim.wire.codecs import CODECS
+from mpisim.wire.composed import Sum, SumForm
 from mpisim.wire.exponents import Exponents, ExponentsForm
 from mpisim.wire.fewer import Fewer, FewerForm
 from mpisim.wire.levels import Levels, LevelsForm
-from mpisim.wire.signs import SignsForm
+from mpisim.wire.signs import Points, PointsForm, SignsForm
 from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
 from mpisim.wire.spectral import Spectral, SpectralForm
 from mpisim.wire.values import Dense, DenseForm, Factors, FactorsForm
@@ -31,6 +32,9 @@ KINDS = [
     "exponents",
     "entropy exponents",
     "signs",
+    "points",
+    "entropy points",
+    "sum",
     "factors",
     "entropy factors",
     "fewer",
@@ -73,6 +77,16 @@ def random_message(
     if kind == "signs":
         scales = np.abs(_finite(rng, (m,), wire))
         return SignsForm(d, m, precision).pack(scales, rng.standard_normal((m, d)))
+    if kind.endswith("points"):
+        shares = (0.6, 0.25, 0.15) if kind.startswith("entropy") else ()
+        form = PointsForm(d, m, precision, np.array([-5.0, -2, -0.5, 0.5, 2, 5]), shares)
+        scales = np.abs(_finite(rng, (m, 1), wire))
+        scales[rng.random((m, 1)) < 0.2] = rng.choice([0.0, np.nan])
+        return Points(form, scales, rng.integers(0, 6, (m, d)))
+    if kind == "sum":
+        kinds = "entropy points", "fewer", "points"
+        parts = tuple(random_message(one, rng, d, m, precision) for one in kinds)
+        return Sum(SumForm(m, precision, tuple(part.form for part in parts)), parts)
     if kind == "spectral":  # of a matrix (D, D), with what is left of d as zeros
         side = int(rng.integers(1, 1 + max(1, int(np.sqrt(2 * d) - 0.5))))
         form = SpectralForm(d, m, precision, side, int(rng.integers(1, side + 1)))
@@ -117,7 +131,7 @@ def _floats(rng, shape, wire):
 
 def contents(message: Message) -> dict[str, bytes]:
     """What the message holds, to the bit."""
-    names = ("values", "indices", "ptr", "norms", "levels", "codes", "scales", "bits")
+    names = ("values", "indices", "ptr", "norms", "levels", "codes", "scales", "bits", "which")
     fields = {n: getattr(message, n) for n in names if hasattr(message, n)}
     result = {n: (a.dtype.str + str(a.shape)).encode() + a.tobytes() for n, a in fields.items()}
     for number, part in enumerate(getattr(message, "parts", ())):

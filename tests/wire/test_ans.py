@@ -87,6 +87,40 @@ def test_a_ternary_message_pays_little_more_than_any_code_must(kind, d):
     assert 0 < beyond.mean() < least_regret(d) + 2
 
 
+ROTATED = [
+    *({"name": "eden", "bits": b} for b in (1, 2, 4, 6)),
+    *({"name": "quic-fl", "bits": b} for b in (1, 2, 4)),
+]
+
+
+@pytest.mark.drawn(8)
+@pytest.mark.parametrize("table", ROTATED, ids=str)
+@pytest.mark.parametrize(("d", "above"), [(128, 0.015), (1024, 0.003)])
+def test_points_are_near_the_entropy(table, d, above):
+    many = 60_000 // d
+    v = VECTORS["of Student's t"](many, d)
+    message = make(table | {"codec": "entropy"}).bind(d, many, SINGLE).compress(v, draw(many)).inner
+    points = message.parts[0] if table["name"] == "quic-fl" else message
+    bits = 32 + d * order_0(points.which)
+    assert 0.995 < points.encode().payload_bits.mean() / bits < 1 + above
+    plain = make(table).bind(d, many, SINGLE).compress(v, draw(many)).inner
+    assert np.array_equal(message.decoded(), plain.decoded())
+
+
+@pytest.mark.parametrize(
+    ("d", "k", "above"), [(120, 1, 0.03), (1000, 1, 0.015), (10_000, 10, 0.005)]
+)
+@pytest.mark.parametrize("kind", ["normal", "of Student's t"])
+def test_factors_are_near_the_entropy(kind, d, k, above):
+    """Signs and exponents, 9 bits, by the frequencies in many messages; 23 bits as they are."""
+    many = max(M, 60_000 // d)
+    compressor = make({"name": "rank-k", "k": k, "codec": "entropy"}).bind(d, many, SINGLE)
+    message = compressor.compress(VECTORS[kind](many, d), draw(many))
+    values = message.values
+    bits = values.shape[1] * (23 + order_0(values.view(np.uint32) >> 23))
+    assert 1 < message.encode().payload_bits.mean() / bits < 1 + above
+
+
 def test_divisions_by_frequencies_are_exact():
     rng = np.random.default_rng(0)
     halves = np.unique([2, 3, *2 ** np.arange(1, 21), *rng.integers(2, 1 << 20, 500)])

@@ -18,6 +18,7 @@ ESTIMATORS.provide(
         "local": ("fedavg", "fedprox", "scaffold"),
         "marina": ("marina", "pp-marina", "vr-marina", "vr-marina-online"),
         "newton": ("fednl", "fednl-ls", "fednl-pp"),
+        "powersgd": ("powersgd",),
         "scaffnew": ("scaffnew", "compressed-scaffnew", "tamuna"),
     },
 )

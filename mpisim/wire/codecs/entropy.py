@@ -43,21 +43,27 @@ def no_numbers(m: int) -> np.ndarray:
     return np.empty((m, 0), np.uint64)
 
 
-def write_exponents(codes: np.ndarray, raw: np.ndarray, raw_bits: int):
-    """(bytes of all messages, bits of each): ``codes`` (m, d), and behind them ``raw``, uint64."""
+def write_symbols(codes: np.ndarray, raw: np.ndarray, raw_bits: int, shares=()):
+    """(bytes of all messages, bits of each): ``codes`` (m, d), and behind them ``raw``, unsigned.
+
+    shares : how often the symbols 1, 2, ... are expected; empty for exponents
+    """
     m = len(codes)
     nothing = np.empty((m, 0), np.int64)
-    return symbols.write(codes, nothing, raw, raw_bits, *_centred(m))
+    return symbols.write(codes, nothing, raw, raw_bits, *_expecting(m, shares))
 
 
-def read_exponents(data, lengths, codes, raw, raw_bits, payload):
+def read_symbols(data, lengths, codes, raw, raw_bits, payload, shares=()):
     """Fill ``codes``, ``raw`` and ``payload``; (worker, status)."""
     m, lengths = len(codes), np.asarray(lengths, np.int64)
     nothing = np.empty((m, 0), np.int64)
-    return symbols.read(data, lengths, codes, nothing, raw, raw_bits, payload, *_centred(m))
+    table = _expecting(m, shares)
+    return symbols.read(data, lengths, codes, nothing, raw, raw_bits, payload, *table)
 
 
-def _centred(m: int):
+def _expecting(m: int, shares: tuple[float, ...]):
+    if shares:
+        return *priors.of_shares(shares), 1 + len(shares), np.full(m, priors.MIDDLE)
     return *priors.of_exponents(), symbols.SYMBOLS, np.full(m, -1)
 
 

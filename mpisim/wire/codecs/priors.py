@@ -21,6 +21,7 @@ REACH = 40  # powers of two to each side of the median
 QUARTERS = 4  # of an octave: scales of exponents
 FINEST, SCALES = -24, 48  # half octaves: scales of levels
 OFFSETS = (0, 4, 2, 1)  # below the scale of a normal |v| with the same norm, of each tail
+MIDDLE = 16  # of these, where all have the same frequencies
 PLAIN = 16  # levels below have a class each
 CLASSES = PLAIN + 60
 
@@ -64,6 +65,14 @@ def of_levels(tails: int) -> Table:
             classes = class_of(np.arange(levels.size))
             rows.append(np.bincount(classes, levels, CLASSES))
     return _integers(rows)
+
+
+@cache
+def of_shares(shares: tuple[float, ...]) -> Table:
+    """(weights, costs) of symbols 1, 2, ..., which belong to the scale `MIDDLE`."""
+    rows = np.zeros((SCALES, 1 + len(shares)))
+    rows[MIDDLE, 1:] = shares
+    return _integers(list(rows))
 
 
 def class_of(sizes: np.ndarray) -> np.ndarray:
