@@ -324,10 +324,8 @@ def test_what_is_no_list_of_claims(tmp_path, content):
 
 def test_the_command_counts_study_by_study(tmp_path, command):
     one = Claim("a | b", "they say", "there", "2 times", TIE)
-    for name, verdicts in (
-        *(("first-fig1", (TIE, HOLDS)), ("first-fig2", (UNDECIDED,))),
-        ("second-fig1", (FAILS,)),
-    ):
+    named = {"first-fig1": (TIE, HOLDS), "first-fig2": (UNDECIDED,), "second-fig1": (FAILS,)}
+    for name, verdicts in named.items():
         several = [dataclasses.replace(one, verdict=verdict) for verdict in verdicts]
         api.write(tmp_path / f"{name}.claims.json", several)
     assert command("study", "--claims", tmp_path).splitlines() == [
