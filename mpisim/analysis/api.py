@@ -112,7 +112,6 @@ def table(
 def guarantees(experiment: Any, epsilon: float = 1e-2, comm: Any = None) -> formatting.Text:
     """What the theorems say of an experiment: what ``mpisim theory`` prints. Collective."""
     from mpisim.analysis.theory_report import report
-    from mpisim.comm.communicators import all_ranks
 
     return formatting.Text(report(experiment, epsilon, comm or all_ranks()))
 

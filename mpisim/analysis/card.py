@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import html
 import time
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from math import exp, lgamma, log, pi, sqrt
@@ -24,7 +22,7 @@ from scipy.special import hyp2f1
 
 from mpisim.analysis import style
 from mpisim.analysis.card_bits import entropies
-from mpisim.analysis.formatting import number, table
+from mpisim.analysis.formatting import TABLES, number, rendered, table
 from mpisim.compressors import Compressor, make
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Draw, Streams
@@ -40,9 +38,7 @@ HEAD = (
     *("d", "vectors", "bits/coordinate", "p5", "p95", "entropy", "slack"),
     *("NMSE", "+-", "scaled", "above bound", "above sphere"),
 )
-CHART: dict[str, list[dict[str, Any]]] = tomllib.loads(
-    Path(__file__).with_name("chart.toml").read_text(encoding="utf-8")
-)
+CHART: dict[str, list[dict[str, Any]]] = TABLES["chart"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -218,19 +214,9 @@ def card(
 
 def page(text: str, picture: bytes) -> str:
     """A card and its chart (PNG) as an HTML page of its own."""
-    source = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
     title, _, rest = text.partition("\n")
-    return (
-        '<!doctype html>\n<html lang="en"><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        '<meta name="color-scheme" content="light dark">'
-        f"<title>{html.escape(title)}</title>\n"
-        '<body style="font-family: sans-serif; margin: 2em"><main>'
-        f'<h1>{html.escape(title)}</h1><pre style="overflow-x: auto" tabindex="0">'
-        f"{html.escape(rest)}</pre>\n"
-        f'<img style="max-width: 100%" alt="bits against error" src="{source}">'
-        "\n</main></body></html>\n"
-    )
+    source = base64.b64encode(picture).decode()
+    return rendered("card.html", title=title, rest=rest, source=source)
 
 
 def _lines(
@@ -252,11 +238,11 @@ def _lines(
     for compressor in compressors:
         yield ""
         yield f"d = {compressor.d}"
-        mine = [row for row in rows if row.d == compressor.d]
-        parts = mine[0].entropy
+        in_dimension = [row for row in rows if row.d == compressor.d]
+        parts = in_dimension[0].entropy
         shares = ", ".join(f"{name} {_short(bits)}" for name, bits in parts.items())
         yield f"  entropy of normal vectors, bits a coordinate: {shares}"
-        row = max(mine, key=lambda row: row.errors.mean())
+        row = max(in_dimension, key=lambda row: row.errors.mean())
         worst, spread = row.errors.mean(), f"+- {row.spread:.1g} measured ({row.vectors})"
         if compressor.omega is not None:
             yield f"  omega: {number(compressor.omega)} claimed, {worst:.4g} {spread}"
@@ -267,7 +253,7 @@ def _lines(
         errors = mean_errors(spec, compressor.d)
         pairs = [f"{e:.4g} (n = {n})" for n, e in zip(TOGETHER, errors, strict=True)]
         yield f"  NMSE of the mean of n workers: {', '.join(pairs)}"
-        yield _time_line(compressor, max(row.bits.mean() for row in mine))
+        yield _time_line(compressor, max(row.bits.mean() for row in in_dimension))
     least = least_dimension(spec, max(dimensions))
     if least is not None:
         yield f"messages are shorter than 32 bits a coordinate from d = {least} on (powers of two)"

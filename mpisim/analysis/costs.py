@@ -95,12 +95,8 @@ class Spread(NamedTuple):
     median: float
 
     def __str__(self) -> str:
-        shown = self.mean, self.deviation
-        return " ± ".join(
-            f"{value:.0f}" if abs(value) >= LONG else f"{value:.4g}"
-            for value in shown
-            if value is not None
-        )
+        shown = [value for value in (self.mean, self.deviation) if value is not None]
+        return " ± ".join(f"{v:.0f}" if abs(v) >= LONG else f"{v:.4g}" for v in shown)
 
     @classmethod
     def of(cls, values: np.ndarray) -> Spread:
@@ -153,10 +149,7 @@ class GroupCost:
 
 
 def costs_of(
-    groups: Sequence[RunGroup],
-    targets: Sequence[Target],
-    clock: Axis = SECONDS,
-    sent: Axis = SENT,
+    groups: Sequence[RunGroup], targets: Sequence[Target], clock: Axis = SECONDS, sent: Axis = SENT
 ) -> list[GroupCost]:
     """For each target the cost of each group of runs; ``clock`` counts seconds, ``sent`` bits."""
     flat = [settings_of(group.logs[0].config) for group in groups]
@@ -229,14 +222,16 @@ class Costs(list[GroupCost]):
         framing is left out. ``siunitx`` is for LaTeX."""
         if form == "csv":
             return formatting.table(*self._exact(), form)
-        title, notes = common_title(self._groups).splitlines(), self._notes()
+        title = common_title(self._groups).splitlines()
+        notes = [about_seconds(self._logs), about_framing(self._groups, [self._sent])]
+        notes += [about_model(self._logs)] if self._network is not None else []
+        notes = list(filter(None, notes))
         bits = "kbit/worker" + " with framing" * self._sent.framing
         head, rows = shown(self, self._clock.label(self._logs[0]), bits)
         if form == "markdown":
             rows = [[formatting.escaped(cell) for cell in row] for row in rows]
-            return "\n\n".join(
-                [formatting.table(head, rows, form), *map(formatting.escaped, notes)]
-            )
+            blocks = [formatting.table(head, rows, form), *map(formatting.escaped, notes)]
+            return "\n\n".join(blocks)
         if form == "latex":
             levels = [cost.target.formula() for cost in self]
             rows = [[r[0], level, *r[2:]] for r, level in zip(rows, levels, strict=True)]
@@ -250,14 +245,6 @@ class Costs(list[GroupCost]):
         vary. Needs pandas."""
         head, rows = self._exact()
         return library("pandas", "pandas", "to_pandas()").DataFrame(rows, columns=head)
-
-    def _notes(self) -> list[str]:
-        notes = [
-            about_seconds(self._logs),
-            about_framing(self._groups, [self._sent]),
-        ]
-        notes += [about_model(self._logs)] if self._network is not None else []
-        return [note for note in notes if note]
 
     def _exact(self) -> tuple[list[str], list[list[Any]]]:
         """Head and rows of the table with all digits."""

@@ -10,36 +10,14 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 import numpy as np
 
+from mpisim.analysis.formatting import TABLES
 from mpisim.analysis.run_groups import RunGroup, one_setting
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log
 
-# Columns that are summed over workers, with the labels of their axes.
-SUMMED = {
-    "bits_up": "bits sent",
-    "bits_down": "bits received",
-    "bits_total": "bits sent and received",
-    "framing_bits_up": "framing bits sent",
-    "framing_bits_down": "framing bits received",
-    "paper_bits_up": "bits as the paper charges them",
-    "messages_up": "messages sent",
-    "oracle_calls": "gradients of single samples",
-}
-FRAMING = {  # what belongs to columns of payload bits
-    "bits_up": ("framing_bits_up",),
-    "bits_down": ("framing_bits_down",),
-    "bits_total": ("framing_bits_up", "framing_bits_down"),
-}
-LABELS = {
-    "round": "round",
-    "loss": r"$f(x^k)$",
-    "grad_norm_sq": r"$\|\nabla f(x^k)\|^2$",
-    "mean_grad_norm_sq": r"mean of $\|\nabla f(x^j)\|^2$, $j < k$",
-    "suboptimality": r"$f(x^k) - f(x^\star)$",
-    "distance_sq": r"$\|x^k - x^\star\|^2$",
-    "bits_up_max": "bits sent by the busiest worker",
-    "seconds": "seconds",
-}
+# Labels of the axes of columns that are summed over workers, and of others; what framing belongs to
+# columns of payload bits.
+SUMMED, LABELS, FRAMING = (TABLES[name] for name in ("summed", "labels", "framing"))
 GRID_POINTS = 400
 # With more ranks than cores, ranks take turns; runs side by side share memory and caches.
 WHY = "more ranks than cores, or runs side by side"
@@ -85,9 +63,8 @@ class Axis:
         """The text beside the axis, with units."""
         if self.name in SUMMED:
             also = ", with framing" * (self.framing and self.name in FRAMING)
-            return (
-                SUMMED[self.name] + (" per worker" if self.per_worker else ", all workers") + also
-            )
+            workers = " per worker" if self.per_worker else ", all workers"
+            return f"{SUMMED[self.name]}{workers}{also}"
         if self.name in LABELS:
             return LABELS[self.name]
         units = log.units.get(self.name, "")
@@ -195,13 +172,9 @@ def over_seeds(logs: Sequence[Log], x: Axis, y: Axis, over: Collection[str] = ()
     to_x, to_y = (np.log if axis.log else np.asarray for axis in (x, y))
     from_y = np.exp if y.log else np.asarray
     grid = common_grid([xs for xs, *_ in runs], x.log)
-    heights = np.array(
-        [
-            np.interp(to_x(grid), to_x(xs), to_y(ys), left=float(to_y(start)))
-            for xs, ys, start in runs
-        ]
-    )
-    mean, spread = heights.mean(axis=0), heights.std(axis=0, ddof=1)
+    at = to_x(grid)
+    rows = [np.interp(at, to_x(xs), to_y(ys), left=float(to_y(start))) for xs, ys, start in runs]
+    mean, spread = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1)
     return Curve(grid, from_y(mean), from_y(mean - spread), from_y(mean + spread))
 
 
@@ -245,11 +218,8 @@ def about_framing(
     groups: Sequence[RunGroup], axes: Sequence[Axis] = (SENT,), how: str = "--framing includes it"
 ) -> str:
     """Which group has most framing; empty where none is above `ABOVE` on an axis."""
-    shares = [
-        (max(framing_share(log, axis) for log in group.logs), group, axis.name)
-        for group in groups
-        for axis in axes
-    ]
+    pairs = [(group, axis) for group in groups for axis in axes]
+    shares = [(max(framing_share(log, x) for log in g.logs), g, x.name) for g, x in pairs]
     above = [one for one in shares if one[0] > ABOVE]
     if not above:
         return ""

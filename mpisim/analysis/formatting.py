@@ -6,11 +6,17 @@ import csv
 import io
 import re
 import textwrap
+import tomllib
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from mpisim.core.terminal import one_line
 
+TABLES: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("tables.toml").read_text(encoding="utf-8")
+)
+TEMPLATES = Path(__file__).with_name("template")
 FORMATS = ("text", "markdown", "latex", "csv")
 UNKNOWN = "-"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes text that begins so for a formula
@@ -155,6 +161,22 @@ def html(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """A table in HTML, for a notebook."""
     texts = [[number(cell) for cell in row] for row in rows]
     return _tabulated(texts, (), headers=head, tablefmt="html") if texts else ""
+
+
+def rendered(name: str, folder: Any = TEMPLATES, **content: Any) -> str:
+    """A template of ``folder``, filled in; of HTML, what is special in texts is escaped."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
+
+    environment = Environment(
+        loader=FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
+        autoescape=select_autoescape(),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=name.endswith(".md"),
+    )
+    environment.filters |= {"number": number, "escaped": escaped}
+    return environment.get_template(name).render(**content)
 
 
 class Text(str):

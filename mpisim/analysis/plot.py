@@ -91,42 +91,24 @@ def draw(
 
     conditions = [where] if isinstance(where, str) else where
     logs = selected(logs, conditions, (DEFAULT if best is True else best) or None)
-    linear = x == "round" if linear_x is None else linear_x
-    axes = Axis(x, not linear, per_worker, framing), Axis(y, not linear_y, per_worker, framing)
+    log_x = not (x == "round" if linear_x is None else linear_x)
+    axes = Axis(x, log_x, per_worker, framing), Axis(y, not linear_y, per_worker, framing)
     if framing and not {x, y} & FRAMING.keys():
         *others, last = FRAMING
         allowed = f"{', '.join(others)} or {last}"
         raise InputError(f"--framing: adds framing to bits; make --x or --y {allowed}")
     if network is not None:
         require(x == "seconds", "--x", x, "seconds, with --network")
-        axes = over_seconds(network, not linear), axes[1]
-    frame: dict[str, Any] = {
-        "xlim": xlim,
-        "ylim": ylim,
-        "xlabel": xlabel,
-        "ylabel": ylabel,
-        "title": title,
-    }
-    frame = {name: value for name, value in frame.items() if value is not None}
-    _check_limits("x", xlim, axes[0].log)
-    _check_limits("y", ylim, axes[1].log)
+        axes = over_seconds(network, log_x), axes[1]
     check_size(size)
-    for name, value in frame.items():
-        if isinstance(value, str):
-            check_text(f"--{name}", value)
+    limits, texts = {"x": xlim, "y": ylim}, {"xlabel": xlabel, "ylabel": ylabel, "title": title}
+    frame = _frame(limits, texts, axes)
     timed = any(axis.timed for axis in axes)
     groups = group_runs(logs, by_ranks=timed)
     curves = [over_seeds(group.logs, *axes) for group in groups]
     if len(groups) > MOST:
         report(f"mpisim: {len(groups)} curves: --best keeps the best steps, --where some runs")
-    names = [group.label for group in groups]
-    count = len(groups)
-    looks = [style.curve(*colour_and_dash(groups, i), i, count) for i in range(count)]
-    for look, colour in zip(looks, _renamed(names, colors, "colors"), strict=True):
-        look |= {"color": colour} if colour is not None else {}
-    texts = _renamed(names, labels, "labels")
-    given = zip(names, texts, strict=True)
-    shown = [style.with_formulas(name) if text is None else text for name, text in given]
+    looks, shown = _looks(groups, colors), _shown(groups, labels)
     if ax is not None:
         _fill(ax, shown, curves, looks, axes, groups[0].logs[0], frame)
         if len(groups) > 1:
@@ -143,6 +125,33 @@ def draw(
     letters = int(LETTERS * figure.get_figwidth())
     style.remark(figure, "\n".join(textwrap.fill(text, letters) for text in notes if text))
     return figure
+
+
+def _frame(
+    limits: Mapping[str, Limits | None], texts: Mapping[str, str | None], axes: tuple[Axis, Axis]
+) -> dict[str, Any]:
+    """What is given of a panel's limits and texts, checked, as `Axes.set` takes it."""
+    for (name, pair), axis in zip(limits.items(), axes, strict=True):
+        _check_limits(name, pair, axis.log)
+    for name, text in texts.items():
+        check_text(f"--{name}", text)
+    frame = {f"{name}lim": pair for name, pair in limits.items()} | dict(texts)
+    return {name: value for name, value in frame.items() if value is not None}
+
+
+def _looks(groups: list[RunGroup], colors: Names) -> list[dict[str, Any]]:
+    """How the curve of each group is drawn."""
+    looks = []
+    for i, colour in enumerate(_renamed(groups, colors, "colors")):
+        look = style.curve(*colour_and_dash(groups, i), i, len(groups))
+        looks.append(look if colour is None else look | {"color": colour})
+    return looks
+
+
+def _shown(groups: list[RunGroup], labels: Names) -> list[str]:
+    """The text of each group in the legend."""
+    given = zip(groups, _renamed(groups, labels, "labels"), strict=True)
+    return [style.with_formulas(group.label) if text is None else text for group, text in given]
 
 
 def check_output(output: Path) -> None:
@@ -176,8 +185,9 @@ def _fill(
         style.log_ticks(panel.yaxis, *panel.get_ylim())
 
 
-def _renamed(names: Sequence[str], given: Names, what: str) -> list[str | None]:
+def _renamed(groups: list[RunGroup], given: Names, what: str) -> list[str | None]:
     """The text or colour given for each curve, or None; `InputError` for another name."""
+    names = [group.label for group in groups]
     if given is None:
         return [None] * len(names)
     if isinstance(given, Mapping):

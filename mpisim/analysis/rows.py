@@ -34,15 +34,8 @@ def all_rows(logs: Sequence[Log], root: Path | None = None, every: bool = False)
     ordered += [name for name in DERIVED if name in names]
     lengths = [log.rows for log in logs]
     repeated = {name: np.repeat(v, lengths) for name, v in about(logs, root, every).items()}
-    return repeated | {
-        name: np.concatenate(
-            [
-                one.get(name, np.full(log.rows, np.nan))
-                for log, one in zip(logs, tables, strict=True)
-            ]
-        )
-        for name in ordered
-    }
+    pairs = [(one, np.full(rows, np.nan)) for one, rows in zip(tables, lengths, strict=True)]
+    return repeated | {n: np.concatenate([one.get(n, nan) for one, nan in pairs]) for n in ordered}
 
 
 def about(logs: Sequence[Log], root: Path | None = None, every: bool = False) -> Rows:

@@ -179,9 +179,7 @@ def common_title(groups: list[RunGroup]) -> str:
     if len(titles) == 1 and "" not in titles:
         return titles.pop()
     named = [(labels.of_log(log.attrs), log.config) for log in logs]
-    methods = {
-        names.method(str(config.get("method", {}).get("name", ""))) for names, config in named
-    }
+    methods = {names.method(str(c.get("method", {}).get("name", ""))) for names, c in named}
     compressors = {names.compressor(config.get("compressor", {})) for names, config in named}
     problems = {names.problem(config.get("problem", {})) for names, config in named}
     workers = {workers_text(log) for log in logs}
@@ -303,9 +301,8 @@ def _tell_code(groups: list[RunGroup]) -> None:
         experiment = {k: v for k, v in group.keys.items() if k not in ON and not _is_digest(k)}
         same.setdefault(repr(sorted(experiment.items())), []).append(group)
     for sharing in same.values():
-        code = sorted(
-            filter(_is_digest, varying([group.keys for group in sharing])), key=_is_package
-        )
+        varied = varying([group.keys for group in sharing])
+        code = sorted(filter(_is_digest, varied), key=_is_package)
         for group in sharing if code else ():
             group.variant = ", ".join(filter(None, [group.variant, _digest_text(group, code)]))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mpisim.analysis.curves import WHY, Axis, about_framing, oversubscribed
-from mpisim.analysis.formatting import number, pairs, table
+from mpisim.analysis.formatting import TABLES, number, pairs, table
 from mpisim.analysis.rows import about
 from mpisim.analysis.run_groups import RunGroup
 from mpisim.analysis.settings import cell, settings, settings_of
@@ -151,16 +151,10 @@ def _elapsed(log: Log) -> str:
     if not any(name.startswith("time_") for name in log.columns):
         return ""
     if "seconds_elapsed" not in attrs:
-        return (
-            "elapsed: start and end above include the evaluation of rows and the writing of the"
-            " log, which time leaves out; this log does not say how long they took"
-        )
+        return TABLES["unknown"]["elapsed"]
     elapsed, earlier = float(attrs["seconds_elapsed"]), float(attrs["seconds_before"])
     if not isfinite(elapsed):
-        return (
-            "elapsed: not known before the run has ended; time leaves out set-up, rehearsal and"
-            " evaluation"
-        )
+        return TABLES["unknown"]["end"]
     method, waited = float(log.column("seconds")[-1]) - earlier, float(attrs["seconds_waiting"])
     setup, rehearsal, evaluation = (
         float(attrs[f"seconds_{part}"]) for part in ("setup", "rehearsal", "evaluation")
@@ -169,13 +163,8 @@ def _elapsed(log: Log) -> str:
     resumed = "resumed" in attrs
     when = f" since round {attrs['resumed']}, where it resumed" if resumed else ""
     lines = [f"{_total('elapsed', elapsed)}   by rank 0's clock{when}"]
-    for name, seconds, what in (
-        ("set-up", setup, "before round 0, except for what the method sends there"),
-        ("rehearsal", rehearsal, "opening the log, and rounds that warm up the kernels"),
-        ("method", method, "the phases above, on the slowest path"),
-        ("evaluation", evaluation, "rows of the log, checkpoints"),
-        ("rest", rest, "rank 0's time beyond the slowest path, or short of it"),
-    ):
+    parts = setup, rehearsal, method, evaluation, rest
+    for seconds, (name, what) in zip(parts, TABLES["elapsed"].items(), strict=True):
         lines.append(f"{_line(name, seconds)}   {what}")
     if waited > 0:
         lines.append(

@@ -183,30 +183,16 @@ def cd_adam(setup: Setup, method: Method, case: Case) -> Iterator[str]:
 
 
 def _cd_adam_constants(theorem: Theorem64) -> str:
-    lines = [
-        ("pi", theorem.pi, "1 - alpha, the compressor's worst case: (4.1)"),
-        ("G", theorem.G, "bound of |grad f_i(x; xi)|: Assumption 6.2"),
-        ("G_inf", theorem.G_inf, "the same in the maximum norm"),
-        ("sigma", theorem.sigma, "bound of its standard deviation: Assumption 6.3"),
-        ("L", theorem.L, "max_i L_i: Assumption 6.1"),
-        ("Delta f", theorem.delta_f, "f(x^0) - f_inf"),
-        ("G~", theorem.G_tilde, "C_2 G, C_2 = (1 + sqrt(pi))^2 / (1 - sqrt(pi))^2"),
-    ]
-    return text.columns([(name, text.number(value), source) for name, value, source in lines])
+    lines = text.TABLES["cd_adam"].items()
+    numbers = [(n, text.number(getattr(theorem, key)), source) for n, (key, source) in lines]
+    return text.columns(numbers)
 
 
 def _cd_adam_table(theorem: Theorem64, epsilon: float) -> str:
     orders = theorem.orders(epsilon)
-    formulas = {
-        "M_1": "C Delta f",
-        "M_2": "C G G~ / ((1 - beta_1) sqrt(nu))",
-        "M_3": "32 C C_1 G~^2 / nu + 2 sqrt(pi) C L G G~ sqrt(d) / (nu (1 - sqrt(pi))^2)",
-        "M_4": "4 C C_1 / nu",
-        "M_5": "4 sqrt(pi) C G / (sqrt(nu) (1 - sqrt(pi))^2)",
-    }
     lines = [
         (name, f"{getattr(theorem, name):.3e}", f"{orders[name]:.3e}", formula)
-        for name, formula in formulas.items()
+        for name, formula in text.TABLES["cd_adam_table"].items()
     ]
     rounds = f"{theorem.T(epsilon):.3e}", f"{orders['T']:.3e}"
     lines += [

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mpisim.analysis.curves import Axis
+from mpisim.analysis.formatting import TABLES
 from mpisim.analysis.run_groups import IGNORED, groups_of, once, require_alike
 from mpisim.core.errors import InputError
 from mpisim.core.files import write_json
@@ -38,28 +39,12 @@ class Criterion(NamedTuple):
 
     rule: str
     column: str
-    logarithm: bool
-    mean: bool
+    logarithm: bool = False
+    mean: bool = False
     cost: bool = False
 
 
-CRITERIA = {
-    "mean": Criterion(
-        "mean of log10 |grad f(x^k)|^2 over the last 90% of the rows", "grad_norm_sq", True, True
-    ),
-    "final": Criterion("log10 |grad f(x^T)|^2 of the last row", "grad_norm_sq", True, False),
-    "uniform": Criterion(
-        "log10 of the mean of |grad f(x^k)|^2 over all rounds", "mean_grad_norm_sq", True, False
-    ),
-    "loss": Criterion("f(x^T) of the last row", "loss", False, False),
-    "mean-loss": Criterion(
-        "mean of log10 f(x^k) over the last 90% of the rows", "loss", True, True
-    ),
-    "rounds": Criterion("number of rounds until the accuracy", "round", False, False, True),
-    "bits": Criterion(
-        "number of bits sent by a worker until the accuracy", "bits_up", False, False, True
-    ),
-}
+CRITERIA = {name: Criterion(**keys) for name, keys in TABLES["criteria"].items()}
 DEFAULT = "mean"
 
 
@@ -128,9 +113,8 @@ def ranked(logs: Iterable[Log], criterion: str) -> list[TunedSetting]:
     groups = groups_of(firsts, ignored={*IGNORED, *FREE})
     labels = {log.path: group.label for group in groups for log in group.logs}
     tuned = []
-    for runs, keys in zip(
-        settings.values(), differences([_setting(log) for log in firsts]), strict=True
-    ):
+    varied = differences([_setting(log) for log in firsts])
+    for runs, keys in zip(settings.values(), varied, strict=True):
         with damaged(runs[0].path):
             _require_comparable(runs[0], rule)
             require_alike(runs, ignored=FREE)  # plugins and data

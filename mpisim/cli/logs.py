@@ -114,21 +114,12 @@ def _write_figure(args: argparse.Namespace) -> list[Path]:
 def _curves(args: argparse.Namespace) -> Any:
     if len(args.network) > 1:
         raise InputError("--network: may be repeated for a page alone; a figure shows one network")
-    return analysis.api.plot(
-        args.logs,
-        args.x or ("seconds" if args.network else "bits_up"),
-        args.y or "grad_norm_sq",
-        per_worker=not args.all_workers,
-        linear_x=args.linear_x or None,
-        linear_y=args.linear_y,
-        title=args.title,
-        network=links(args.network[0]) if args.network else None,
-        framing=args.framing,
-        size=args.size,
-        where=args.where,
-        best=args.best or False,
-        **{name: getattr(args, name) for name in OF_AXES},
-    )
+    x, y = args.x or ("seconds" if args.network else "bits_up"), args.y or "grad_norm_sq"
+    same = ("linear_y", "title", "framing", "size", "where", *OF_AXES)
+    how: dict[str, Any] = {name: getattr(args, name) for name in same}
+    how |= {"per_worker": not args.all_workers, "linear_x": args.linear_x or None}
+    how |= {"network": links(args.network[0]) if args.network else None, "best": args.best or False}
+    return analysis.api.plot(args.logs, x, y, **how)
 
 
 def export(args: argparse.Namespace, argv: list[str]) -> int:

@@ -68,18 +68,18 @@ class SlowestPath:
         self.waited = 0.0
         self._last = [0.0] * len(PHASES)
 
-    def resume(self, seconds: list[float], own: list[float]) -> None:
-        """Go on from ``seconds``, without what rank 0's clock, ``own``, has so far."""
-        self.seconds, self._last = seconds, own[: len(PHASES)]
+    def resume(self, seconds: list[float], clock: list[float]) -> None:
+        """Go on from ``seconds``, without what rank 0's clock, ``clock``, has so far."""
+        self.seconds, self._last = seconds, clock[: len(PHASES)]
 
-    def add(self, own: list[float], slowest: list[float], waited: float) -> None:
+    def add(self, clock: list[float], slowest: list[float], waited: float) -> None:
         """Add the seconds since the last call.
 
-        own : rank 0's clock; slowest : compute, compress and encode of the slowest rank since the
+        clock : rank 0's clock; slowest : compute, compress and encode of the slowest rank since the
         last call; waited : how long rank 0's communication waited for the slowest rank.
         """
-        step = [now - last for now, last in zip(own, self._last, strict=False)]
-        self._last = list(own[: len(PHASES)])
+        step = [now - last for now, last in zip(clock, self._last, strict=False)]
+        self._last = list(clock[: len(PHASES)])
         step[COMPUTE], step[COMPRESS], step[ENCODE] = slowest
         waited = min(step[COMMUNICATE], waited)
         step[COMMUNICATE] -= waited

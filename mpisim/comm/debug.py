@@ -81,10 +81,7 @@ class DebugStar(Star):
         return v if self.is_server else poisoned(v, SERVER_ONLY)
 
     def broadcast(
-        self,
-        v: np.ndarray,
-        compressor: Compressor | None = None,
-        clients: np.ndarray | None = None,
+        self, v: np.ndarray, compressor: Compressor | None = None, clients: np.ndarray | None = None
     ) -> np.ndarray:
         decoded = super().broadcast(v, compressor, clients)
         if clients is None or self.is_server:

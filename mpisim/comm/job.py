@@ -122,9 +122,9 @@ def require_consistent(comm: MPI.Intracomm, facts: Facts) -> None:
     if comm.size == 1:
         return
     text = json.dumps(sorted(facts.items()))
-    own = np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8)
-    digests = np.empty((comm.size, own.size), np.uint8)
-    comm.Allgather(own, digests)
+    digest = np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8)
+    digests = np.empty((comm.size, digest.size), np.uint8)
+    comm.Allgather(digest, digests)
     if (digests == digests[0]).all():
         return
     gathered = comm.allgather((dict(facts), socket.gethostname()))
@@ -133,12 +133,12 @@ def require_consistent(comm: MPI.Intracomm, facts: Facts) -> None:
 
 def difference(facts: Sequence[Facts], hosts: Sequence[str]) -> str:
     """A line that names each differing fact, with the ranks (and hosts) that have each value."""
-    names = dict.fromkeys(name for own in facts for name in own)
+    names = dict.fromkeys(name for one in facts for name in one)
     parts = []
     for name in names:
         ranks: dict[str, list[int]] = {}
-        for rank, own in enumerate(facts):
-            ranks.setdefault(own.get(name, "missing"), []).append(rank)
+        for rank, one in enumerate(facts):
+            ranks.setdefault(one.get(name, "missing"), []).append(rank)
         if len(ranks) > 1:
             values = (f"{value} on {_ranks_text(where, hosts)}" for value, where in ranks.items())
             parts.append(f"{name} is {', '.join(values)}")

@@ -100,10 +100,7 @@ class Network(SideChannel, ABC):
 
     @abstractmethod
     def broadcast(
-        self,
-        v: np.ndarray,
-        compressor: Compressor | None = None,
-        clients: np.ndarray | None = None,
+        self, v: np.ndarray, compressor: Compressor | None = None, clients: np.ndarray | None = None
     ) -> np.ndarray:
         """Send the server's vector (d,) to all workers; returns what they decode, on every rank.
 

@@ -87,14 +87,14 @@ class SideChannel:
         if self.ranks == 1:
             return rows
         row_bytes = rows.itemsize * int(np.prod(rows.shape[1:], dtype=np.int64))
-        mine = [rows, rows.nbytes, BYTE]
+        local = [rows, rows.nbytes, BYTE]
         if not self.is_server:
-            self.side.Gatherv(mine, None)
+            self.side.Gatherv(local, None)
             return None
-        whole = np.empty((self.n, *rows.shape[1:]), rows.dtype)
+        gathered = np.empty((self.n, *rows.shape[1:]), rows.dtype)
         counts, starts = np.diff(self.starts) * row_bytes, self.starts[:-1] * row_bytes
-        self.side.Gatherv(mine, [whole, counts, starts, BYTE])
-        return whole
+        self.side.Gatherv(local, [gathered, counts, starts, BYTE])
+        return gathered
 
 
 def worker_ranks(ranks: int, layout: str) -> int:

@@ -56,10 +56,7 @@ class Star(Network):
         return message.total() / max(senders, 1)
 
     def broadcast(
-        self,
-        v: np.ndarray,
-        compressor: Compressor | None = None,
-        clients: np.ndarray | None = None,
+        self, v: np.ndarray, compressor: Compressor | None = None, clients: np.ndarray | None = None
     ) -> np.ndarray:
         self.clock.to(SERVER)
         sent: Any = None

@@ -27,7 +27,8 @@ class ScaledSign(Compressor):
     scale : "mean", or "one": C(v) = sign(v), whose scale is 1, or NaN where |v|_1 is not finite.
         Then alpha is None, and with `aggregate = "median"` in the table [server] an odd number of
         workers votes: the median of signs is their majority (signSGD with majority vote, Bernstein
-        et al., 2018).
+        et al., 2018, arXiv 1810.05291). There the server sends the majority's signs, as a method
+        with ``direction = "both"`` does.
     layerwise : each layer of x (a tensor of a network, a matrix) is compressed on its own, as the
         published code's option "layerwise" does, and has its own scale: 32 more bits a layer. Then
         alpha = 1 / d_l of the longest layer.

@@ -6,25 +6,14 @@ import importlib
 import re
 import signal
 import threading
+import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, ModuleType
 
-# What other programs and papers call a key, in plain letters: what it is called here.
-SYNONYMS = {
-    **dict.fromkeys(("lr", "learningrate", "gamma", "eta", "step", "eta0"), "stepsize"),
-    **dict.fromkeys(("batchsize", "minibatch", "minibatchsize", "bs"), "batch"),
-    **dict.fromkeys(("epochs", "iterations", "iters", "steps", "maxiter", "niter", "t"), "rounds"),
-    **dict.fromkeys(("clients", "nodes", "n", "numworkers", "nworkers", "agents"), "workers"),
-    **dict.fromkeys(("dataset", "file", "path"), "data"),
-    **dict.fromkeys(("lambda", "lam", "reg", "mu", "regularization"), "l2"),
-    **dict.fromkeys(("sparsity", "topk", "ratio"), "k"),
-    **dict.fromkeys(("levels", "bits"), "s"),
-    **dict.fromkeys(("beta", "beta1"), "momentum"),
-    **dict.fromkeys(("randomseed", "randomstate"), "seed"),
-    **dict.fromkeys(("localepochs", "localiterations"), "local_steps"),
-}
+KEYS = tomllib.loads(Path(__file__).with_name("synonyms.toml").read_text("utf-8"))
+SYNONYMS = {other: key for key, others in KEYS.items() for other in others}
 
 
 class MpisimError(Exception):

@@ -18,13 +18,14 @@ import socket
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import h5py
 import numpy as np
 
-from mpisim.core.errors import MpisimError, OutputError
+from mpisim.core.errors import InputError, MpisimError, OutputError
 
+T = TypeVar("T")
 NUMBERS = re.compile(r"\[\n\s*([^\[\]{}\"]*?)\s*\]")  # a list in JSON, one number a line
 CANNOT = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)  # not on this file system
 
@@ -178,6 +179,20 @@ def write_json(path: Path, content: Any) -> None:
     text = NUMBERS.sub(lambda match: f"[{' '.join(match[1].split())}]", text)
     with writing(path):
         write_atomic(path, text.encode(), shared=True)
+
+
+def read_json(path: Path, build: Callable[[Any], T], otherwise: str, missing: str = "") -> T:
+    """What ``build`` makes of the content of a JSON file.
+
+    `InputError` where the file cannot be read, which ends with ``missing``, and, with the text
+    ``otherwise``, where its content is something else.
+    """
+    try:
+        return build(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}{missing}") from None
+    except (InputError, AttributeError, ValueError, LookupError, RecursionError, TypeError):
+        raise InputError(f"{path}: {otherwise}") from None
 
 
 class Locked(Exception):

@@ -65,8 +65,9 @@ class Names(MutableMapping[str, T]):
         return self._objects[self.canonical(name)]
 
     def __setitem__(self, name: str, value: T) -> None:
-        if not _is_builtin(value):
-            package = loading_package()
+        of_mpisim = isinstance(value, type) and value.__module__.partition(".")[0] == "mpisim"
+        if not of_mpisim:  # whose modules register their classes as they are imported
+            package = _state.current
             if package and self.here(name):
                 owner = self._owners.get(name, "mpisim")
                 raise InputError(f"{self.kind} {name!r} is taken by {owner}; rename it")
@@ -127,11 +128,6 @@ class Registry(Names[type[T]]):
 
     def _names(self) -> Mapping[str, object]:
         return {**self._modules, **self._objects}
-
-
-def _is_builtin(value: object) -> bool:
-    """Whether mpisim's own modules register this, as they are imported."""
-    return isinstance(value, type) and value.__module__.partition(".")[0] == "mpisim"
 
 
 def named(kinds: MutableMapping[str, Any], name: str) -> Callable[[type[T]], type[T]]:
@@ -211,17 +207,11 @@ def load_packages() -> None:
         try:
             entry.load()
         except (Exception, SystemExit) as error:
-            _state.failed = (
-                f"plugin package {package}: cannot be loaded: {import_failure(error, __file__)}"
-            )
+            why = import_failure(error, __file__)
+            _state.failed = f"plugin package {package}: cannot be loaded: {why}"
             raise InputError(_state.failed) from None
         finally:
             _state.current = ""
-
-
-def loading_package() -> str:
-    """The package whose plugins are being imported; empty if none are."""
-    return _state.current
 
 
 def installed_packages() -> list[str]:

@@ -68,25 +68,16 @@ def check_type(value: Any, hint: Any, where: str) -> Any:
 
 def describe(hint: Any) -> str:
     """What an annotation allows, as text."""
-    names = {
-        int: "an integer",
-        float: "a number",
-        str: "a string",
-        bool: "true or false",
-        dict: "a table",
-    }
+    names: dict[Any, str] = {int: "an integer", float: "a number", str: "a string"}
+    names |= {bool: "true or false", dict: "a table", list: "a list", type(None): "absent"}
     parts = []
     for option in options(hint):
-        if typing.get_origin(option) is typing.Literal:
+        kind = typing.get_origin(option) or option
+        if kind is typing.Literal:
             parts += [repr(v) for v in typing.get_args(option)]
-        elif option is type(None):
-            parts.append("absent")
-        elif typing.get_origin(option) is list:
-            parts.append("a list")
         elif dataclasses.is_dataclass(option):
             parts.append("a table")
         else:
-            kind = typing.get_origin(option) or option
             parts.append(str(names.get(kind) or getattr(kind, "description", option)))
     return " or ".join(parts)
 

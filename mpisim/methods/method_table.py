@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import tomllib
 from collections.abc import Callable, Mapping
 from math import inf
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 from mpisim.compressors import Compressor, make
@@ -27,77 +29,25 @@ StepSize = float | str | dict[str, Any]
 
 
 class Pair(NamedTuple):
-    """The halves that a method's name stands for.
+    """The halves that a method's name stands for: a row of methods.toml.
 
     label : its name in figures and tables
     defaults : of its keys, if they differ from the estimator's
     """
 
     estimator: str
-    optimizer: str
     label: str
+    optimizer: str = "gd"
     defaults: dict[str, Any] = {}  # noqa: RUF012 - nobody writes to it
 
 
-BOTH = {"direction": "both"}
-_PAIRS = {
-    "gd": Pair("naive", "gd", "GD"),
-    "heavy-ball": Pair("naive", "heavy-ball", "heavy ball"),
-    "dcgd": Pair("naive", "gd", "DCGD"),
-    "diana": Pair("diana", "gd", "DIANA"),
-    "vr-diana": Pair("vr-diana", "gd", "VR-DIANA"),
-    "marina": Pair("marina", "gd", "MARINA"),
-    "vr-marina": Pair("vr-marina", "gd", "VR-MARINA"),
-    "vr-marina-online": Pair("vr-marina-online", "gd", "VR-MARINA (online)"),
-    "dasha": Pair("dasha", "gd", "DASHA"),
-    "dasha-page": Pair("dasha-page", "gd", "DASHA-PAGE"),
-    "byz-dasha-page": Pair("byz-dasha-page", "gd", "Byz-DASHA-PAGE"),
-    "dasha-mvr": Pair("dasha-mvr", "gd", "DASHA-MVR"),
-    "dasha-sync-mvr": Pair("dasha-sync-mvr", "gd", "DASHA-SYNC-MVR"),
-    "pp-marina": Pair("pp-marina", "gd", "PP-MARINA"),
-    "ef": Pair("ef", "gd", "EF"),
-    "ef21": Pair("ef21", "gd", "EF21"),
-    "ef21-2way": Pair("ef21", "gd", "EF21 (two-way)", BOTH),
-    "fedavg": Pair("fedavg", "gd", "FedAvg"),
-    "fedprox": Pair("fedprox", "gd", "FedProx"),
-    "scaffold": Pair("scaffold", "gd", "SCAFFOLD"),
-    "scaffnew": Pair("scaffnew", "gd", "Scaffnew"),
-    "compressed-scaffnew": Pair("compressed-scaffnew", "gd", "CompressedScaffnew"),
-    "locodl": Pair("locodl", "gd", "LoCoDL"),
-    "clag": Pair("clag", "gd", "CLAG"),
-    "lag": Pair("clag", "gd", "LAG"),
-    "tamuna": Pair("tamuna", "gd", "TAMUNA"),
-    "ef21-p": Pair("ef21-p", "gd", "EF21-P + DIANA"),
-    "marina-p": Pair("marina-p", "gd", "MARINA-P"),
-    "ef21-sgdm": Pair("ef21-sgdm", "gd", "EF21-SGDM"),
-    "ef-bv": Pair("ef-bv", "gd", "EF-BV"),
-    "adiana": Pair("adiana", "gd", "ADIANA"),
-    "canita": Pair("canita", "gd", "CANITA"),
-    "fednl": Pair("fednl", "gd", "FedNL"),
-    "fednl-ls": Pair("fednl-ls", "gd", "FedNL-LS", {"option": "A"}),
-    "fednl-pp": Pair("fednl-pp", "gd", "FedNL-PP"),
-    "powersgd": Pair("powersgd", "gd", "PowerSGD"),
-    "rand-diana": Pair("rand-diana", "gd", "Rand-DIANA"),
-    "asynchronous-sgd": Pair("asynchronous-sgd", "gd", "Asynchronous SGD"),
-    "rennala": Pair("rennala", "gd", "Rennala SGD"),
-    "ringmaster": Pair("ringmaster", "gd", "Ringmaster ASGD"),
-    "fedbuff": Pair("fedbuff", "gd", "FedBuff"),
-    "shadowheart": Pair("shadowheart", "gd", "Shadowheart SGD"),
-    "amsgrad": Pair("naive", "amsgrad", "AMSGrad"),
-    "naive-amsgrad": Pair("naive", "amsgrad", "AMSGrad (naive)", BOTH),
-    "ef-amsgrad": Pair("ef", "amsgrad", "AMSGrad (EF)", BOTH),
-    "cd-adam": Pair("ef21", "amsgrad", "CD-Adam", BOTH | {"start": "zero"}),
-    "1bit-adam": Pair("1bit-adam", "1bit-adam", "1-bit Adam"),
-}
-METHODS: Names[Pair] = Names(
-    "method", _PAIRS, {"ef21-bc": "ef21-2way", "local-sgd": "fedavg", "proxskip": "scaffnew"}
-)
+TABLE = tomllib.loads(Path(__file__).with_name("methods.toml").read_text(encoding="utf-8"))
 # these methods send dense vectors unless the experiment names a compressor
-UNCOMPRESSED = (
-    *("gd", "heavy-ball", "amsgrad"),
-    *("fedavg", "fedprox", "scaffold", "scaffnew", "ef21-p", "marina-p", "fednl"),
-    *("fednl-ls", "fednl-pp", "lag", "powersgd"),
-    *("asynchronous-sgd", "rennala", "ringmaster", "fedbuff", "shadowheart"),
+UNCOMPRESSED = [name for name, keys in TABLE.items() if keys.pop("dense", False)]
+METHODS: Names[Pair] = Names(
+    "method",
+    {name: Pair(**{"estimator": name} | keys) for name, keys in TABLE.items()},
+    {"ef21-bc": "ef21-2way", "local-sgd": "fedavg", "proxskip": "scaffnew"},
 )
 
 
@@ -197,7 +147,7 @@ def method(
     def register(cls: type[Estimator]) -> type[Estimator]:
         if letters is not None:
             cls.letters = {**cls.letters, **letters}
-        METHODS[name] = Pair(name, optimizer, label or name, defaults)
+        METHODS[name] = Pair(name, label or name, optimizer, defaults)
         return estimator(name)(cls)
 
     return register

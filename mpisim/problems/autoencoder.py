@@ -145,16 +145,8 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
         out, shards = np.empty(self.m), self.shards
         for some, point in self._parts(self.m, x):
             codes, slots = self.codes(point), shards.slots[some]
-            at_point = codes.of(slots)
-            kernels.losses(
-                shards.store[3],
-                shards.norms,
-                shards.weights,
-                at_point[3],
-                codes.gram,
-                slots,
-                out[some],
-            )
+            images = shards.store[3], shards.norms, shards.weights
+            kernels.losses(*images, codes.of(slots)[3], codes.gram, slots, out[some])
             distance = Parameters(point, self.d_f, np.float64).distance
             out[some] += self.lambda_ / 2 * distance
         return out

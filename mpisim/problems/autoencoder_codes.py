@@ -57,11 +57,8 @@ class ImageShards:
         images, bounds = parts.of(np.concatenate([workers[common][:1], workers[~common]]))
         starts = bounds if common.any() else np.concatenate([[0], bounds])
         ptr = np.zeros((len(starts) - 1, pixels.shape[1] + 1), np.int64)
-        rows, values, norms = (
-            [np.empty(0, np.uint32)],
-            [np.empty(0, np.uint8)],
-            np.empty(len(images)),
-        )
+        rows, values = [np.empty(0, np.uint32)], [np.empty(0, np.uint8)]
+        norms = np.empty(len(images))
         for u, (start, stop) in enumerate(pairwise(starts)):
             columns = pixels[images[start:stop]].T
             ptr[u] = ptr[u - 1, -1]

@@ -71,20 +71,10 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
 
     def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
         """See `Problem.load`; `InputError` if the data is missing or malformed."""
-        options = DataOptions(
-            self.data,
-            n,
-            self.split,
-            self.remainder,
-            self.bias,
-            self.scale,
-            seed,
-            self.labels,
-            self.any_content,
-            self._split_keys(),
-            self.label,
-        )
-        prepared, tests = prepare(options), None
+        keys: dict[str, Any] = {"workers": n, "seed": seed, "split_keys": self._split_keys()}
+        names = (field.name for field in dataclasses.fields(DataOptions))
+        keys |= {name: getattr(self, name) for name in names if name not in keys}
+        prepared, tests = prepare(DataOptions(**keys)), None
         size, free = 3.0 * np.dtype(dtype).itemsize * prepared.features, available_memory()
         if size > free:  # x, a gradient and their sum
             raise InputError(

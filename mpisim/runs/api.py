@@ -18,7 +18,6 @@ from mpisim.core.launcher import launched
 from mpisim.core.machine import usable_cores
 from mpisim.runs import loop
 from mpisim.runs.experiment import Experiment
-from mpisim.runs.labels import on_its_ranks
 from mpisim.runs.log.writer import locked
 from mpisim.runs.record import Output
 from mpisim.runs.stop import StopSignals
@@ -109,17 +108,12 @@ def run(
     """
     used = comm or all_ranks()
     path = None if log is None else Path(log)
-    output = Output(
-        path, force, resume, accept_changes, "mpisim.run", quiet, keep=True, track=track
-    )
+    how = force, resume, accept_changes, "mpisim.run", quiet
+    output = Output(path, *how, keep=True, track=track)
 
     def body() -> Result:
         with StopSignals("resume=True continues") as signals, locked(used, path):
-            end = on_its_ranks(
-                experiment,
-                used,
-                lambda part: loop.set_up_and_run(experiment, part, output, signals),
-            )
+            end = loop.run_on_its_ranks(experiment, used, output, signals)
         rows, attributes = used.bcast((end.columns, end.attributes))
         return Result(end.status, end.x, rows, attributes, path)
 

@@ -137,7 +137,9 @@ class Evaluator:
         if k == 0:
             self.start = row["loss"], row["grad_norm_sq"]
         if reference is not None:
-            row |= _away(x, f, *reference)
+            x_star, f_star = reference
+            away = to_host(x, EVALUATION) - x_star
+            row |= {"suboptimality": f - f_star, "distance_sq": float(dot(away, away))}
         row |= bits
         row["oracle_calls"] = self.calls
         row.update(zip(SECONDS, self.path.seconds, strict=True))
@@ -171,9 +173,3 @@ class Evaluator:
         steps = [after - before for after, before in zip(now, self._busy, strict=True)]
         self._busy, (*busy, credited, delayed) = now, steps
         return busy, sum(busy) - credited + delayed
-
-
-def _away(x: np.ndarray, f: float, x_star: np.ndarray, f_star: float) -> Row:
-    """f(x) - f(x*) and |x - x*|^2."""
-    away = to_host(x, EVALUATION) - x_star
-    return {"suboptimality": f - f_star, "distance_sq": float(dot(away, away))}

@@ -24,15 +24,7 @@ from mpisim.compressors import make as make_compressor
 from mpisim.compressors.base import Compressor
 from mpisim.core.errors import SYNONYMS, InputError, plain, suggestion
 from mpisim.core.registry import table_of
-from mpisim.core.schema import (
-    ALLOWED,
-    DEEPEST,
-    build,
-    choose,
-    parse_toml,
-    require,
-    require_plain,
-)
+from mpisim.core.schema import ALLOWED, DEEPEST, build, choose, parse_toml, require, require_plain
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.method_table import METHODS, UNCOMPRESSED, Method, make_method
 from mpisim.methods.optimizers import OPTIMIZERS

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,20 +27,7 @@ if TYPE_CHECKING:
 
 Tables = dict[str, Any]
 T = TypeVar("T")
-PARAMETERS = {
-    "k": "K",
-    "stepsize": "γ",
-    "alpha": "α",
-    "beta": "β",
-    "beta1": "β₁",
-    "beta2": "β₂",
-    "lambda": "λ",
-    "tau": "τ",
-    "nu": "ν",
-    "omega": "ω",
-    "workers": "n",
-    "momentum": "β",
-}
+PARAMETERS = tomllib.loads(Path(__file__).with_name("letters.toml").read_text("utf-8"))
 
 
 class Labels:

@@ -39,9 +39,7 @@ def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
     diverges.
     """
     with StopSignals() as signals, locked(comm, output.log):
-        end = on_its_ranks(
-            experiment, comm, lambda part: set_up_and_run(experiment, part, output, signals)
-        )
+        end = run_on_its_ranks(experiment, comm, output, signals)
         if end.status in STOPPED and comm.rank == 0:
             report(signals.stopped(end.status, end.row["round"], output.log))
     if end.status == "diverged":
@@ -49,6 +47,15 @@ def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
         values = f"loss {row['loss']:.6g}, |grad f|^2 {row['grad_norm_sq']:.6g}"
         raise Diverged(f"diverged: {values} at round {row['round']}; log {output.log}")
     return end
+
+
+def run_on_its_ranks(
+    experiment: Experiment, comm: MPI.Intracomm, output: Output, signals: StopSignals
+) -> End:
+    """`set_up_and_run` on those ranks that the experiment asks for. Collective."""
+    return on_its_ranks(
+        experiment, comm, lambda part: set_up_and_run(experiment, part, output, signals)
+    )
 
 
 def set_up_and_run(

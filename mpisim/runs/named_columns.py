@@ -141,14 +141,14 @@ class Denominators(Metric):
     """
 
     columns: ClassVar[Sequence[Column]] = [
-        column("denominator_spread", "largest over smallest denominator of Adam in round k - 1"),
+        column("denominator_spread", "largest over smallest denominator of Adam in round k - 1")
     ]
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         if not isinstance(self.optimizer, Moments) or not self.optimizer.t:
             return (np.nan,)
-        own = to_host(self.optimizer.denominators(), METRIC)
-        return (float(own.max()) / float(own.min()),)
+        denominators = to_host(self.optimizer.denominators(), METRIC)
+        return (float(denominators.max()) / float(denominators.min()),)
 
 
 @metric("layers")
@@ -268,7 +268,7 @@ class Uniform(Metric):
     """
 
     columns: ClassVar[Sequence[Column]] = [
-        column("mean_grad_norm_sq", "mean of |grad f(x^j)|^2, j < k; in row 0 of x^0"),
+        column("mean_grad_norm_sq", "mean of |grad f(x^j)|^2, j < k; in row 0 of x^0")
     ]
 
     total = Shared("the sum over the rounds so far")

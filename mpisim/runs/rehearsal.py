@@ -112,9 +112,9 @@ def _alone(ranks: list[list[list[float]]] | None) -> list[float]:
     if not ranks:
         return []
     serial = [phase for phase in range(len(PHASES)) if phase not in (*PARALLEL, COMMUNICATE)]
-    together = [sum(own[phase] for phase in serial) for own in ranks[0]]
+    together = [sum(rank[phase] for phase in serial) for rank in ranks[0]]
     return [
-        seconds + sum(own[k][phase] for own in ranks for phase in PARALLEL)
+        seconds + sum(rank[k][phase] for rank in ranks for phase in PARALLEL)
         for k, seconds in enumerate(together)
     ]
 

@@ -30,9 +30,10 @@ from mpisim.runs.checkpoint import State, packed, unpacked
 from mpisim.runs.debug import Debug, DebugOracle
 from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.experiment import Experiment, Run
+from mpisim.runs.log.untrusted import UNEXPECTED
 from mpisim.runs.metrics import Events, metrics_of
 
-IMPOSSIBLE = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError
+IMPOSSIBLE = (*UNEXPECTED, RecursionError)
 
 
 class RunState:

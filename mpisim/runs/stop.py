@@ -79,9 +79,8 @@ class Stop:
     @cached_property
     def conditions(self) -> dict[str, float]:
         """The numbers that are given, by column."""
-        return {
-            name: bound for name, bound in dataclasses.asdict(self).items() if bound is not None
-        }
+        given = dataclasses.asdict(self).items()
+        return {name: bound for name, bound in given if bound is not None}
 
     @property
     def accuracies(self) -> list[str]:
@@ -185,9 +184,7 @@ class StopSignals:
     @contextmanager
     def at_once(self) -> Iterator[None]:
         """Before the first round: meanwhile a signal has its usual effect."""
-        noting = {
-            number: signal.signal(number, self._previous[number]) for number in self._previous
-        }
+        noting = {number: signal.signal(number, usual) for number, usual in self._previous.items()}
         try:
             yield
         finally:

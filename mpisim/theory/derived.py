@@ -65,13 +65,8 @@ def marina_p(setting: Setting, omega: float, p: float) -> Step:
     """
     _require_plain(setting, "MARINA-P")
     L = setting.L_rms
-    return by_condition(
-        setting,
-        "1 / (L_- + L sqrt({}(1-p) omega / p))",
-        lambda factor: 1 / (setting.c.L + L * sqrt(factor * (1 - p) * omega / p)),
-        ("p", p),
-        ("derived for MARINA-P", "derived for MARINA-P (PL)"),
-    )
+    gamma = 1 / (setting.c.L + L * sqrt(setting.factor * (1 - p) * omega / p))
+    return by_condition(setting, "marina_p", gamma, p)
 
 
 def ef21_p(setting: Setting, alpha: float) -> Step:
@@ -92,13 +87,8 @@ def ef21_p(setting: Setting, alpha: float) -> Step:
     L, root = setting.c.L, sqrt(1 - alpha)
     theta = 1 - root
     if setting.omega == 0:
-        return by_condition(
-            setting,
-            "1 / (L (1 + sqrt({}beta/theta)))",
-            lambda factor: 1 / (L * (1 + sqrt(factor) * root / theta)),
-            ("theta", theta),
-            ("derived for EF21-P", "derived for EF21-P (PL)"),
-        )
+        gamma = 1 / (L * (1 + sqrt(setting.factor) * root / theta))
+        return by_condition(setting, "ef21_p", gamma, theta)
     without_pl(setting, "EF21-P with a compressor up")
     if not setting.convex:
         raise theorem_only_for("EF21-P + DIANA", "convex problems")
@@ -147,13 +137,8 @@ def ef_bv(setting: Setting, lambda_: float, nu: float) -> Step:
     if r >= 1:
         raise theorem_only_for("EF-BV", "lambda below 2 / (1 + omega)")
     theta = 1 - sqrt(r)
-    return by_condition(
-        setting,
-        "1 / (L_- + L_+ sqrt({}r_av) / theta)",
-        lambda factor: 1 / (setting.c.L + setting.c.L_plus * sqrt(factor * r_av) / theta),
-        ("theta", theta),
-        ("derived for EF-BV", "derived for EF-BV (PL)"),
-    )
+    gamma = 1 / (setting.c.L + setting.c.L_plus * sqrt(setting.factor * r_av) / theta)
+    return by_condition(setting, "ef_bv", gamma, theta)
 
 
 def rand_diana(setting: Setting, p: float) -> Step:
@@ -172,13 +157,8 @@ def rand_diana(setting: Setting, p: float) -> Step:
         raise theorem_only_for("Rand-DIANA", "unbiased compressors")
     theta = 1 - sqrt(1 - p)
     spread = setting.A * (p + (1 - p) / theta) / theta
-    return by_condition(
-        setting,
-        "1 / (L_- + L_+ sqrt({}A kappa / theta))",
-        lambda factor: 1 / (setting.c.L + setting.c.L_plus * sqrt(factor * spread)),
-        ("theta", theta),
-        ("derived for Rand-DIANA", "derived for Rand-DIANA (PL)"),
-    )
+    gamma = 1 / (setting.c.L + setting.c.L_plus * sqrt(setting.factor * spread))
+    return by_condition(setting, "rand_diana", gamma, theta)
 
 
 def adiana(setting: Setting, mu: float, p: float, alpha: float) -> Step:

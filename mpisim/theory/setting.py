@@ -62,6 +62,11 @@ class Setting:
         return self.c.mu
 
     @property
+    def factor(self) -> int:
+        """Of the estimate's error, in steps that are 1 / (L + sqrt(factor error)): 2 under PL."""
+        return 2 if self.condition == "PL" else 1
+
+    @property
     def L_max(self) -> float:
         """max_i L_i."""
         return float(self.c.L_i.max())

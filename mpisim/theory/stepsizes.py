@@ -6,12 +6,15 @@ condition, if the method has a theorem for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tomllib
 from math import cbrt, sqrt
+from pathlib import Path
 
 from mpisim.core.errors import InputError
 from mpisim.core.numerics.functions import power
 from mpisim.theory.setting import MarinaTheorem, Setting, Step
+
+THEOREMS = tomllib.loads(Path(__file__).with_name("theorems.toml").read_text("utf-8"))
 
 
 def marina_probability(zeta: float, d: int) -> float:
@@ -151,13 +154,8 @@ def marina(setting: Setting, p: float, theorem: MarinaTheorem = "marina") -> Ste
     if setting.correlated or theorem == "permk":
         return marina_ab(setting, p)
     omega, L = omega_of(setting, "MARINA"), setting.L_rms
-    return by_condition(
-        setting,
-        "1 / (L (1 + sqrt({}(1-p) omega / (p n))))",
-        lambda factor: 1 / (L * (1 + sqrt(factor * (1 - p) * omega / (p * setting.n)))),
-        ("p", p),
-        ("MARINA, Theorem 2.1", "MARINA, Theorem 2.2 (PL)"),
-    )
+    gamma = 1 / (L * (1 + sqrt(setting.factor * (1 - p) * omega / (p * setting.n))))
+    return by_condition(setting, "marina", gamma, p)
 
 
 def marina_ab(setting: Setting, p: float) -> Step:
@@ -171,19 +169,11 @@ def marina_ab(setting: Setting, p: float) -> Step:
         raise theorem_only_for("MARINA", "unbiased compressors")
     c, A, B = setting.c, setting.A, setting.B
     variance = (A - B) * power(c.L_plus, 2) + B * power(c.L_pm, 2)
-    formula = "1 / (L_- + sqrt({}(1-p)/p ((A - B) L_+^2 + B L_±^2)))"
-    theorems = ("PermK paper, Theorem 4", "PermK paper, Theorem 5 (PL)")
+    theorem = "marina_ab"
     if setting.groups is not None and setting.groups.L_hat_sq < variance:
-        variance = setting.groups.L_hat_sq
-        formula = "1 / (L_- + sqrt({}(1-p)/p) L̂_G)"
-        theorems = ("PermK paper, Theorem 10", "PermK paper, Theorem 11 (PL)")
-    return by_condition(
-        setting,
-        formula,
-        lambda factor: 1 / (c.L + sqrt(factor * (1 - p) / p * variance)),
-        ("p", p),
-        theorems,
-    )
+        variance, theorem = setting.groups.L_hat_sq, "marina_groups"
+    gamma = 1 / (c.L + sqrt(setting.factor * (1 - p) / p * variance))
+    return by_condition(setting, theorem, gamma, p)
 
 
 def vr_marina(setting: Setting, p: float, b: float) -> Step:
@@ -195,13 +185,8 @@ def vr_marina(setting: Setting, p: float, b: float) -> Step:
     """
     omega, L = omega_of(setting, "VR-MARINA"), setting.L_rms
     variance = omega * power(L, 2) + (1 + omega) * power(setting.cal_L_rms, 2) / b
-    return by_condition(
-        setting,
-        "1 / (L + sqrt({}(omega L^2 + (1+omega) cal-L^2 / b') (1-p) / (p n)))",
-        lambda factor: 1 / (L + sqrt(factor * variance * (1 - p) / (p * setting.n))),
-        ("p", p),
-        ("MARINA, Theorem 3.1 (3.2 online)", "MARINA, Theorem D.2 (D.4 online, PL)"),
-    )
+    gamma = 1 / (L + sqrt(setting.factor * variance * (1 - p) / (p * setting.n)))
+    return by_condition(setting, "vr_marina", gamma, p)
 
 
 def pp_marina(setting: Setting, p: float, r: int) -> Step:
@@ -210,13 +195,8 @@ def pp_marina(setting: Setting, p: float, r: int) -> Step:
     Under PL Theorem E.2: min(1 / (L (1 + sqrt(2 (1-p) (1+omega) / (p r)))), p / (2 mu)).
     """
     omega, L = omega_of(setting, "PP-MARINA"), setting.L_rms
-    return by_condition(
-        setting,
-        "1 / (L (1 + sqrt({}(1-p) (1+omega) / (p r))))",
-        lambda factor: 1 / (L * (1 + sqrt(factor * (1 - p) * (1 + omega) / (p * r)))),
-        ("p", p),
-        ("MARINA, Theorem 4.1", "MARINA, Theorem E.2 (PL)"),
-    )
+    gamma = 1 / (L * (1 + sqrt(setting.factor * (1 - p) * (1 + omega) / (p * r))))
+    return by_condition(setting, "pp_marina", gamma, p)
 
 
 def ef21(setting: Setting) -> Step:
@@ -230,13 +210,8 @@ def ef21(setting: Setting) -> Step:
         raise theorem_only_for("EF21", "contractive compressors")
     c, root = setting.c, sqrt(1 - setting.alpha)
     theta = 1 - root
-    return by_condition(
-        setting,
-        "1 / (L_- + L_+ sqrt({}beta/theta))",
-        lambda factor: 1 / (c.L + c.L_plus * sqrt(factor) * root / theta),
-        ("theta", theta),
-        ("PermK paper, Theorem 6 (EF21)", "PermK paper, Theorem 7 (EF21, PL)"),
-    )
+    gamma = 1 / (c.L + c.L_plus * sqrt(setting.factor) * root / theta)
+    return by_condition(setting, "ef21", gamma, theta)
 
 
 def clag(setting: Setting, zeta: float) -> Step:
@@ -252,13 +227,8 @@ def clag(setting: Setting, zeta: float) -> Step:
     c, root = setting.c, sqrt(1 - setting.alpha)
     theta = 1 - root
     spread = sqrt(max(power(root, 2) / theta, zeta) / theta)
-    return by_condition(
-        setting,
-        "1 / (L_- + L_+ sqrt({}max(beta, zeta)/theta))",
-        lambda factor: 1 / (c.L + c.L_plus * sqrt(factor) * spread),
-        ("theta", theta),
-        ("CLAG", "CLAG (PL)"),
-    )
+    gamma = 1 / (c.L + c.L_plus * sqrt(setting.factor) * spread)
+    return by_condition(setting, "clag", gamma, theta)
 
 
 def locodl(setting: Setting, mu: float) -> Step:
@@ -290,23 +260,18 @@ def theorem_only_for(method: str, cases: str) -> InputError:
     return InputError(f"method.stepsize: {method} has a theorem for {cases} only; give a number")
 
 
-def by_condition(
-    setting: Setting,
-    formula: str,
-    gamma: Callable[[float], float],
-    rate: tuple[str, float],
-    theorems: tuple[str, str],
-) -> Step:
-    """gamma(1) or, under PL, the minimum of gamma(2) and ``rate`` / (2 mu).
+def by_condition(setting: Setting, theorem: str, gamma: float, rate: float) -> Step:
+    """``gamma`` by a theorem of theorems.toml; under PL the minimum of it and ``rate`` / (2 mu).
 
-    The factor 2 and ``rate``, at which the estimate's error decays, let the Lyapunov function
-    contract by 1 - gamma mu.
+    Under PL, gamma has the factor 2 (`Setting.factor`). That and ``rate``, at which the estimate's
+    error decays, let the Lyapunov function contract by 1 - gamma mu.
     """
+    about = THEOREMS[theorem]
+    source = f"{about[setting.condition]}: "
     if setting.condition == "nonconvex":
-        return Step(gamma(1), f"{theorems[0]}: {formula.format('')}")
-    name, value = rate
-    step = min(gamma(2), value / (2 * setting.mu))
-    return Step(step, f"{theorems[1]}: min({formula.format('2 ')}, {name} / (2 mu))")
+        return Step(gamma, source + about["formula"].format(""))
+    formula = f"min({about['formula'].format('2 ')}, {about['rate']} / (2 mu))"
+    return Step(min(gamma, rate / (2 * setting.mu)), source + formula)
 
 
 def omega_of(setting: Setting, who: str) -> float:

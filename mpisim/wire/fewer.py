@@ -9,12 +9,10 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from numba import njit
 
 from mpisim.wire.base import CodedMessage, Form, Packed, check_sizes
 from mpisim.wire.codecs import bits as buffer
-from mpisim.wire.codecs import omega
-from mpisim.wire.sparse import AsSeeded, Seeded, SeededForm, read_fixed
+from mpisim.wire.sparse import AsSeeded, Seeded, SeededForm, read, write
 
 
 @dataclasses.dataclass(eq=False)
@@ -40,7 +38,7 @@ class FewerForm(Form):
         indices, values = np.empty(most, np.int64), np.empty(most, self.precision.wire)
         data, sizes = np.ascontiguousarray(data), np.asarray(sizes, np.int64)
         where = counts, indices, buffer.raw(values), payload
-        buffer.check(*_read(data, sizes, *where, self.k, self.d, *self.widths))
+        buffer.check(*read(data, sizes, *where, self.k, self.d, *self.widths))
         ptr = np.concatenate([[0], np.cumsum(counts)])
         return Fewer(self, ptr, indices[: ptr[-1]], values[: ptr[-1]], payload)
 
@@ -60,7 +58,7 @@ class Fewer(AsSeeded, CodedMessage):
 
     def encode(self) -> Packed:
         raw = buffer.raw(self.values)
-        packed = Packed(*_write(self.ptr, self.indices, raw, *self.form.widths))
+        packed = Packed(*write(self.ptr, self.indices, raw, *self.form.widths))
         self.payload = packed.payload_bits
         return packed
 
@@ -69,60 +67,3 @@ class Fewer(AsSeeded, CodedMessage):
         return Seeded(
             SeededForm.of(form.d, form.precision, self.ptr, self.indices, 1.0), self.values
         )
-
-
-@njit(cache=True)
-def _write(ptr, indices, raw, head, width, bits):
-    """(bytes of all messages, bytes of each, payload bits of each)."""
-    m, pos = ptr.size - 1, 0
-    payload, sizes = np.empty(m, np.int64), np.empty(m, np.int64)
-    words = buffer.new_words(m * (8 + head) + indices.size * (width + bits))
-    for i in range(m):
-        row, start = indices[ptr[i] : ptr[i + 1]], pos
-        gaps = omega.gap_bits(row) < row.size * width
-        pos = buffer.put(words, pos, row.size, head)
-        pos = buffer.put(words, pos, int(gaps), 1)
-        if gaps:
-            pos = omega.put_gaps(words, pos, row)
-        elif width > 0:
-            pos = buffer.put_all(words, pos, row, width)
-        pos = buffer.put_all(words, pos, raw[ptr[i] : ptr[i + 1]], bits)
-        payload[i] = pos - start - 1
-        pos = buffer.pad(words, pos)
-        sizes[i] = (pos - start) // 8
-    return buffer.to_bytes(words, pos // 8), sizes, payload
-
-
-@njit(cache=True)
-def _read(data, sizes, counts, indices, raw, payload, k, d, head, width, bits):
-    """Fill ``counts``, ``indices``, ``raw`` and ``payload``; returns (worker, status)."""
-    words = buffer.to_words(data)
-    end, first = 0, np.int64(0)
-    for i in range(counts.size):
-        start = end
-        end += 8 * sizes[i]
-        if start + head + 1 > end:
-            return i, buffer.SHORT
-        count = np.int64(buffer.take(words, start, head))
-        if count > k:
-            return i, buffer.LARGE
-        if start + head + 1 + count * bits > end:
-            return i, buffer.SHORT
-        row = indices[first : first + count]
-        gaps = buffer.take(words, start + head, 1) == 1
-        if gaps:
-            pos = omega.read_gaps(words, start + head + 1, end, row, d)
-        else:
-            pos = read_fixed(words, start + head + 1, end, row, d, width)
-        if pos < 0:
-            return i, pos
-        if gaps != (omega.gap_bits(row) < count * width):
-            return i, buffer.CHOICE
-        if pos + count * bits > end:
-            return i, buffer.SHORT
-        pos = buffer.take_all(words, pos, raw[first : first + count], bits)
-        if not buffer.is_padding(words, pos, end):
-            return i, buffer.PADDING
-        counts[i], payload[i] = count, pos - start - 1
-        first += count
-    return 0, 0

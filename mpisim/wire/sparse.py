@@ -214,7 +214,8 @@ class ExplicitForm(Form):
         if entropy:
             buffer.check(*ans.read_places(data, sizes, indices, raw, payload, bits, self.d))
         else:
-            buffer.check(*_read(data, sizes, indices, raw, payload, self.d, width, bits))
+            where = np.empty(self.workers, np.int64), indices.ravel(), raw.ravel(), payload
+            buffer.check(*read(data, sizes, *where, self.k, self.d, 0, width, bits))
         return Explicit(self, indices, values, payload)
 
 
@@ -236,7 +237,8 @@ class Explicit(KernelMessage, CodedMessage):
         if self.form.codec == "entropy":
             packed = Packed(*ans.write_places(self.indices, raw, bits, self.form.d))
         else:
-            packed = Packed(*_write(self.indices, raw, width, bits))
+            ptr = _even_ptr(*self.indices.shape)
+            packed = Packed(*write(ptr, self.indices.ravel(), raw.ravel(), 0, width, bits))
         self.payload = packed.payload_bits
         return packed
 
@@ -251,21 +253,26 @@ class Explicit(KernelMessage, CodedMessage):
 
 
 @njit(cache=True)
-def _write(indices, raw, width, bits):
-    """(bytes of all messages, bytes of each, payload bits of each)."""
-    m, k = indices.shape
+def write(ptr, indices, raw, head, width, bits):
+    """(bytes of all messages, bytes of each, payload bits of each).
+
+    Worker i sends ``indices`` and ``raw`` values from ptr[i] to ptr[i+1] - 1; their number goes
+    ahead in ``head`` bits, unless these are 0.
+    """
+    m, pos = ptr.size - 1, 0
     payload, sizes = np.empty(m, np.int64), np.empty(m, np.int64)
-    words = buffer.new_words(m * (8 + k * (width + bits)))
-    pos = 0
+    words = buffer.new_words(m * (8 + head) + indices.size * (width + bits))
     for i in range(m):
-        row, start = indices[i], pos
-        gaps = omega.gap_bits(row) < k * width
+        row, start = indices[ptr[i] : ptr[i + 1]], pos
+        gaps = omega.gap_bits(row) < row.size * width
+        if head > 0:
+            pos = buffer.put(words, pos, row.size, head)
         pos = buffer.put(words, pos, int(gaps), 1)
         if gaps:
             pos = omega.put_gaps(words, pos, row)
         elif width > 0:
             pos = buffer.put_all(words, pos, row, width)
-        pos = buffer.put_all(words, pos, raw[i], bits)
+        pos = buffer.put_all(words, pos, raw[ptr[i] : ptr[i + 1]], bits)
         payload[i] = pos - start - 1
         pos = buffer.pad(words, pos)
         sizes[i] = (pos - start) // 8
@@ -273,35 +280,52 @@ def _write(indices, raw, width, bits):
 
 
 @njit(cache=True)
-def _read(data, sizes, indices, raw, payload, d, width, bits):
-    """Fill ``indices``, ``raw`` and ``payload``; returns (worker, status)."""
+def read(data, sizes, counts, indices, raw, payload, k, d, head, width, bits):
+    """Fill ``counts``, ``indices``, ``raw`` and ``payload`` of `write`; returns (worker, status).
+
+    k : of all workers, without a ``head``; else the most
+    """
     words = buffer.to_words(data)
-    end = 0
-    for i in range(indices.shape[0]):
-        row, start = indices[i], end + 1
+    end, first = 0, np.int64(0)
+    for i in range(counts.size):
+        start = end
         end += 8 * sizes[i]
-        if start > end:
+        if start + head + 1 > end:
             return i, buffer.SHORT
-        gaps = buffer.take(words, start - 1, 1) == 1
-        if gaps:
-            pos = omega.read_gaps(words, start, end, row, d)
-        else:
-            pos = read_fixed(words, start, end, row, d, width)
+        count = np.int64(buffer.take(words, start, head)) if head > 0 else np.int64(k)
+        if count > k:
+            return i, buffer.LARGE
+        if start + head + 1 + count * bits > end:
+            return i, buffer.SHORT
+        row, values = indices[first : first + count], raw[first : first + count]
+        pos = _read_row(words, start + head, end, row, values, d, width, bits)
         if pos < 0:
             return i, pos
-        if gaps != (omega.gap_bits(row) < row.size * width):
-            return i, buffer.CHOICE
-        if pos + row.size * bits > end:
-            return i, buffer.SHORT
-        pos = buffer.take_all(words, pos, raw[i], bits)
-        if not buffer.is_padding(words, pos, end):
-            return i, buffer.PADDING
-        payload[i] = pos - start
+        counts[i], payload[i] = count, pos - start - 1
+        first += count
     return 0, 0
 
 
 @njit(cache=True)
-def read_fixed(words, pos, end, row, d, width):
+def _read_row(words, pos, end, row, values, d, width, bits):
+    """Fill ``row`` and ``values`` from the flag bit on; returns the new position or a status."""
+    gaps = buffer.take(words, pos, 1) == 1
+    if gaps:
+        pos = omega.read_gaps(words, pos + 1, end, row, d)
+    else:
+        pos = _read_fixed(words, pos + 1, end, row, d, width)
+    if pos < 0:
+        return pos
+    if gaps != (omega.gap_bits(row) < row.size * width):
+        return buffer.CHOICE
+    if pos + row.size * bits > end:
+        return buffer.SHORT
+    pos = buffer.take_all(words, pos, values, bits)
+    return pos if buffer.is_padding(words, pos, end) else buffer.PADDING
+
+
+@njit(cache=True)
+def _read_fixed(words, pos, end, row, d, width):
     """Fill ``row`` with ascending indices below d; returns the new position or a status."""
     if pos + row.size * width > end:
         return buffer.SHORT

@@ -35,7 +35,8 @@ def draw(logs: Sequence[Log]) -> Any:
             x, y = UP.index(up), SIGMA.index(sigma)
             box = {"color": colours[first.method], "alpha": 0.45, "linewidth": 0}
             panel.fill_between([x - 0.5, x + 0.5], y - 0.5, y + 0.5, **box)
-            text = f"{name(first.method)}\n{first.median:.3g} s\n{name(second.method)}"
+            names = [name(one.method).removesuffix(" SGD") for one in (first, second)]
+            text = f"{names[0]}\n{_time(first.median)}\n{names[1]}"
             text += f" × {second.median / first.median:.2f}"
             panel.text(x, y, text, ha="center", va="center", fontsize=6)
             won.append(first.method)
@@ -56,6 +57,10 @@ def rate(links: str) -> str:
     """The upload of ``links``, as "30 kbit/s" for "30kbit/150kbit"."""
     up = links.partition("/")[0]
     return f"{up.replace('kbit', ' kbit').replace('mbit', ' Mbit')}/s"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds < 3600 else f"{seconds / 3600:.3g} h"
 
 
 def claims(logs: Sequence[Log]) -> Iterator[Claim]:

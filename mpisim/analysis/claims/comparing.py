@@ -180,8 +180,13 @@ def _other_costs(
 
 def _by_target(runs: Pairs, targets: Targets, start: float) -> dict[str, Any]:
     """{target: ratios and bounds, one for each seed}, of the targets that every seed decides."""
-    found = {f"{t:g}": [_ratio(a, b, t * start) for a, b in runs] for t in targets}
-    return {t: _numbers([r for r in own if r]) for t, own in found.items() if all(own)}
+    table = {}
+    for target in targets:
+        ratios = [ratio for a, b in runs if (ratio := _ratio(a, b, target * start))]
+        if len(ratios) == len(runs):
+            values, bounds = [finite(one.value) for one in ratios], [one.bound for one in ratios]
+            table[f"{target:g}"] = {"ratios": values, "bounds": bounds}
+    return table
 
 
 def pairs(
@@ -205,13 +210,6 @@ def _ratio(less: Reach, more: Reach, level: float) -> _Ratio | None:
     if np.isposinf(low) and np.isfinite(high) and less.went_on and less.budget > CLEAR * high:
         return _Ratio(high / less.budget, bound=-1)
     return None
-
-
-def _numbers(ratios: Sequence[_Ratio]) -> dict[str, Any]:
-    return {
-        "ratios": [finite(ratio.value) for ratio in ratios],
-        "bounds": [ratio.bound for ratio in ratios],
-    }
 
 
 def at_one_target(evidence: Sequence[Evidence]) -> tuple[float, list[float]]:

@@ -142,9 +142,10 @@ def judged(numbers: Mapping[str, Any], word: str, rules: Rules = THE_RULES) -> J
         table = numbers.get("other_costs", {}).get(rules.costs, table)
     targets = sorted(table, key=float, reverse=True)
     exact = [t for t in targets if not any(table[t]["bounds"])]
-    verdicts = {t: _at(table[t], rules, numbers) for t in targets}
+    exactly, fewest = bool(numbers.get("exact")), numbers.get("fewest", 0)
+    verdicts = {t: judge(ratios_of(table[t]), rules.clear, exactly, fewest) for t in targets}
+    decided = [t for t in targets if verdicts[t] in (Verdict.HOLDS, Verdict.FAILS)]
     if not exact:
-        decided = [t for t in targets if verdicts[t] in (Verdict.HOLDS, Verdict.FAILS)]
         if not decided:
             return Judged(Verdict.UNDECIDED)
         headline = max(decided, key=lambda t: abs(log(float(np.median(ratios_of(table[t]))))))
@@ -152,20 +153,14 @@ def judged(numbers: Mapping[str, Any], word: str, rules: Rules = THE_RULES) -> J
         place = {"first": 0, "middle": (len(exact) - 1) // 2}.get(rules.target, -1)
         headline = exact[place]
     bound = headline not in exact
-    ratios, fewest = ratios_of(table[headline]), numbers.get("fewest", 0)
+    ratios = ratios_of(table[headline])
     verdict = judge_word(ratios, bound, word, verdicts[headline], fewest)
-    told = [t for t in targets if verdicts[t] in (Verdict.HOLDS, Verdict.FAILS)]
-    crosses = [b for a, b in pairwise(told) if verdicts[a] is not verdicts[b]]
+    crosses = [b for a, b in pairwise(decided) if verdicts[a] is not verdicts[b]]
     if crosses and rules.target == "all" and word != "around":
         verdict = Verdict.CROSSES
     if numbers.get("edge") or numbers.get("why"):
         verdict = Verdict.UNDECIDED
     return Judged(verdict, headline, crosses)
-
-
-def _at(one: Mapping[str, Any], rules: Rules, numbers: Mapping[str, Any]) -> Verdict:
-    exact, fewest = bool(numbers.get("exact")), numbers.get("fewest", 0)
-    return judge(ratios_of(one), rules.clear, exact, fewest)
 
 
 def ratios_of(one: Mapping[str, Any]) -> list[float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from mpisim.analysis import formatting
 from mpisim.analysis.claims.judging import LEVEL, comparisons, firmness, sensitivity
 from mpisim.analysis.claims.verdicts import MANY, Claim, Evidence, Verdict, counts
 from mpisim.core.errors import InputError
-from mpisim.core.files import write_json
+from mpisim.core.files import read_json, write_json
 
 SUFFIX = ".claims.json"
 KEYS = tuple(field.name for field in dataclasses.fields(Claim))
@@ -114,14 +113,8 @@ def write(path: Path, claims: Sequence[Claim]) -> Path:
 
 def read(path: Path) -> list[Claim]:
     """Read the claims that `write` wrote; `InputError` for any other file."""
-    try:
-        return [_claim(**claim) for claim in json.loads(path.read_text(encoding="utf-8"))]
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except (RecursionError, TypeError, ValueError):
-        raise InputError(
-            f"{path}: not a list of claims with the keys {', '.join(KEYS)}; draw the figure again"
-        ) from None
+    keys = f"not a list of claims with the keys {', '.join(KEYS)}; draw the figure again"
+    return read_json(path, lambda claims: [_claim(**claim) for claim in claims], keys)
 
 
 def read_folder(folder: Path) -> tuple[dict[str, dict[str, list[Claim]]], list[InputError]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import textwrap
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from mpisim.analysis import formatting, style
 from mpisim.analysis.costs import Target
 from mpisim.analysis.curves import about_model, about_seconds
 from mpisim.analysis.fleet.seconds import FleetSeconds
-from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
+from mpisim.analysis.run_groups import common_title, group_runs
 from mpisim.comm.fleet import Fleet
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log, damaged
@@ -60,47 +61,27 @@ def fleet_costs(
 
     ms : FedScale's formula, with so many milliseconds of a sample's inference
     """
-    groups = [
-        _of_group(group, fleets, targets, draws, ms) for group in group_runs(logs, by_ranks=True)
-    ]
-    return [cost for number in range(len(targets)) for costs in groups for cost in costs[number]]
-
-
-def _of_group(
-    group: RunGroup,
-    fleets: Sequence[Fleet],
-    targets: Sequence[Target],
-    draws: int,
-    ms: float | None,
-) -> list[list[FleetCost]]:
-    """The costs on each fleet, for each target."""
-    rows = []  # of each log: the first ones that meet the targets
-    for log in group.logs:
-        with damaged(log.path):
-            rows.append([np.flatnonzero(t.met(log.column(t.y)))[:1] for t in targets])
-    costs: list[list[FleetCost]] = [[] for _ in targets]
-    for fleet in fleets:
-        seeds = range(fleet.seed, fleet.seed + draws)
-        drawn = [
-            [FleetSeconds("seconds", True, fleet=fleet, seed=seed, ms=ms).of(log) for seed in seeds]
-            if any(row.size for row in there)
-            else []
-            for log, there in zip(group.logs, rows, strict=True)
-        ]
-        for number, target in enumerate(targets):
-            there = [own[number] for own in rows]
-            reached = [
-                (one, int(row[0]))
-                for row, of_log in zip(there, drawn, strict=True)
-                if row.size
-                for one in of_log
-            ]
-            complete = all(row.size for row in there)
-            seconds = np.array([one.seconds[row] for one, row in reached]) if complete else None
-            share = float(np.mean([one.left_out for one, _ in reached])) if reached else 0.0
-            cost = FleetCost(group.name, fleet, target, len(group.logs), seconds, share)
-            costs[number].append(cost)
-    return costs
+    costs: list[tuple[int, FleetCost]] = []  # with the number of the target
+    for group in group_runs(logs, by_ranks=True):
+        rows = []  # of each log: the first ones that meet the targets
+        for log in group.logs:
+            with damaged(log.path):
+                rows.append([np.flatnonzero(t.met(log.column(t.y)))[:1] for t in targets])
+        able = [any(row.size for row in there) for there in rows]
+        for fleet in fleets:
+            seeds = range(fleet.seed, fleet.seed + draws)
+            axes = [FleetSeconds("seconds", True, fleet=fleet, seed=s, ms=ms) for s in seeds]
+            pairs = zip(group.logs, able, strict=True)
+            drawn = [[axis.of(log) for axis in axes] if any_ else [] for log, any_ in pairs]
+            for number, target in enumerate(targets):
+                there = [(one, of[number]) for one, of in zip(drawn, rows, strict=True)]
+                reached = [(one, int(row[0])) for of, row in there if row.size for one in of]
+                complete = all(row.size for _, row in there)
+                seconds = np.array([one.seconds[row] for one, row in reached]) if complete else None
+                share = float(np.mean([one.left_out for one, _ in reached])) if reached else 0.0
+                about = group.name, fleet, target, len(group.logs)
+                costs.append((number, FleetCost(*about, seconds, share)))
+    return [cost for _, cost in sorted(costs, key=itemgetter(0))]
 
 
 def fleet_table(
@@ -149,13 +130,10 @@ def draw(logs: Sequence[Log], costs: Sequence[FleetCost]) -> Any:
             chosen = [i for i, cost in enumerate(reached) if str(cost.fleet) == fleet]
             low, middle, high = np.array([reached[i].levels for i in chosen], float).T
             heights = [places[names[i]] + offsets[number] for i in chosen]
-            look: dict[str, Any] = {
-                "fmt": style.MARKERS[number % len(style.MARKERS)],
-                "capsize": 3.0,
-            }
-            colour = style.COLOURS[number % len(style.COLOURS)]
-            spread = [middle - low, high - middle]
-            look |= {"xerr": spread, "color": colour, "label": fleet}
+            spread = np.array([middle - low, high - middle])
+            marker = style.MARKERS[number % len(style.MARKERS)]
+            look: dict[str, Any] = {"color": style.COLOURS[number % len(style.COLOURS)]}
+            look |= {"xerr": spread, "fmt": marker, "capsize": 3.0, "label": fleet}
             panel.errorbar(middle, heights, **look)
         labels = list(map(style.with_formulas, places))
         panel.set(yticks=list(places.values()), yticklabels=labels, xscale="log")

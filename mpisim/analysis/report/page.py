@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 
 from mpisim.analysis.costs import Target, costs_of, shown
 from mpisim.analysis.curves import about_framing, about_seconds
-from mpisim.analysis.formatting import number
+from mpisim.analysis.formatting import TABLES, rendered
 from mpisim.analysis.plot import COLOURS, UNITS, per_round, unit_of
 from mpisim.analysis.report.chart_data import curves, described, x_axes, y_axes
 from mpisim.analysis.report.fleets import choices
@@ -35,20 +35,6 @@ MOST_TARGETS = 6
 SMALLEST = np.finfo(float).eps
 LISTED = 6  # values of an attribute that are named one by one
 VERSIONS = ("python", "numpy", "scipy", "numba", "h5py", "mpi4py")
-PROVENANCE: dict[str, Callable[[Log], str]] = {
-    "mpisim": lambda log: str(log.attrs.get("package_version", "")),
-    "commit": lambda log: commit_text(log.attrs),
-    "source": lambda log: str(log.attrs.get("source", "")),
-    "machine": lambda log: machine(log.attrs),
-    "ranks": lambda log: str(log.attrs.get("ranks", "")),
-    "MPI": lambda log: str(log.attrs.get("mpi_library", "")),
-    "network": lambda log: str(log.attrs.get("network", "")),
-    "libraries": lambda log: ", ".join(
-        f"{name} {log.attrs[name]}" for name in VERSIONS if name in log.attrs
-    ),
-    "data": lambda log: str(log.attrs.get("problem", "")),
-    "command": lambda log: str(log.attrs.get("command", "")),
-}
 
 
 def report(
@@ -69,22 +55,6 @@ def report(
     fleets : among which the reader chooses; none without any
     refused : why other logs could not be read
     """
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FunctionLoader(lambda name: (TEMPLATE / name).read_text(encoding="utf-8")),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "number": number,
-        "several": several,
-        "embedded": _embedded,
-        # black is the text's colour, so that it is not lost on a dark page
-        "ink": lambda colour: colour.replace("#000000", "currentColor"),
-    }
     sections, x, y = sections_of(logs), x_axes(logs, networks), y_axes(logs)
     data = {
         "x": [described(axis, logs) for axis in x],
@@ -98,9 +68,14 @@ def report(
             for name, groups in sections.items()
         ],
     }
-    return environment.get_template("report.html").render(
+    return rendered(
+        "report.html",
+        TEMPLATE,
+        several=several,
+        # black is the text's colour, so that it is not lost on a dark page
+        ink=lambda colour: colour.replace("#000000", "currentColor"),
         title=title or (folder.resolve().name if folder else "mpisim"),
-        data=data,
+        data=_embedded(data),
         summary=summary(logs),
         remark=about_seconds(logs),
         refused=refused,
@@ -151,7 +126,11 @@ def decades(logs: Sequence[Log], y: str = "grad_norm_sq") -> list[Target]:
 
 def provenance(logs: Sequence[Log]) -> list[tuple[str, str]]:
     """What executed the runs: code, machine, libraries, commands, and when."""
-    rows = [(name, _listed(text(log) for log in logs)) for name, text in PROVENANCE.items()]
+    made = {"commit": commit_text, "machine": machine, "libraries": _libraries}
+    rows = []
+    for name, attribute in TABLES["provenance"].items():
+        text = made.get(name, lambda attributes: str(attributes.get(attribute, "")))  # noqa: B023
+        rows.append((name, _listed(text(log.attrs) for log in logs)))
     times = [str(log.attrs.get(name) or "") for log in logs for name in ("start", "end")]
     times = sorted(filter(None, times))
     return [*rows, ("time", f"{times[0]} to {times[-1]}" if times else "")]
@@ -206,6 +185,10 @@ def _bars(groups: Sequence[RunGroup]) -> list[dict[str, Any]]:
         }
         for label, seconds in rounds.items()
     ]
+
+
+def _libraries(attributes: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {attributes[name]}" for name in VERSIONS if name in attributes)
 
 
 def _listed(texts: Iterable[str]) -> str:

@@ -19,7 +19,7 @@ from mimetypes import guess_type
 from pathlib import Path
 from typing import Any
 
-from mpisim.analysis.formatting import escaped
+from mpisim.analysis.formatting import escaped, rendered
 from mpisim.analysis.formatting import markdown as table
 from mpisim.analysis.results.files import Result, of_study
 from mpisim.analysis.results.page import duration, run_counts, varied
@@ -37,15 +37,6 @@ PROFILE = "https://w3id.org/ro/crate/1.1"
 NOBODY = "NAME OF THE AUTHORS"  # in the template of CITATION.cff
 WHEN = (1980, 1, 1, 0, 0, 0)  # of all members: equal files make equal bytes
 MINUTES = 600.0  # seconds of runs that a reader may repeat at once
-HOW = """\
-* **Selection**: a method's step is the one that reaches a common target for the least cost, by one
-  rule for all methods. A best step at the edge of its grid decides nothing.
-* **Error bars**: bands of figures are one sample standard deviation over the seeds. Claims are
-  judged by the 95% interval (Student's t) of the mean log ratio of paired seeds.
-* **No seed is left out** after a result. Runs that diverged are counted above.
-* **Randomness** is a function of the seeds: an experiment has the same rows on any number of ranks.
-* **Try it**: install mpisim and `requirements.txt`; `mpisim verify ARCHIVE --rerun --load-plugins`.
-"""
 
 
 def write(study: Study, path: Path) -> Path:
@@ -122,18 +113,10 @@ def _checklist(
     rows = []
     for one in (result.provenance for result in results):
         bounds = [f"`{n}`: {escaped(text)}" for n, text in varied(one.settings).items()]
-        rows.append(
-            [
-                f"{one.figure}, {one.scale}",
-                run_counts(one),
-                "; ".join(bounds) or "none",
-                several(_of(one.settings, "run.seed")) or "none",
-                duration(one.seconds),
-                "; ".join(one.machines),
-                "in minutes" if one.seconds <= MINUTES else "needs these resources",
-            ]
-        )
-    head = ["figure", "runs", "searched", "seeds", "time of the runs", "machine", "reproduce"]
+        searched, seeds = "; ".join(bounds) or "none", several(_of(one.settings, "run.seed"))
+        row = [f"{one.figure}, {one.scale}", run_counts(one), searched, seeds or "none"]
+        cost = "in minutes" if one.seconds <= MINUTES else "needs these resources"
+        rows.append([*row, duration(one.seconds), "; ".join(one.machines), cost])
     data = {str(name) for one in results for name in _of(one.provenance.settings, "problem.data")}
     commits = [text for r in results for text in (*r.provenance.run_commits, r.provenance.commit)]
     name = study.folder.resolve().name
@@ -143,10 +126,8 @@ def _checklist(
         "a license allows others to use it": f"{name}/LICENSE" in files,
         "the study has a `README.md`": f"{name}/README.md" in files,
     }
-    done = [f"- [{'x' if met else ' '}] {text}" for text, met in items.items()]
-    origin = f"Data: {', '.join(sorted(data)) or 'made by the problems'}."
-    blocks = [f"# {study.title or name}", table(head, rows), HOW.strip(), origin, "\n".join(done)]
-    return "\n\n".join(blocks) + "\n"
+    more = {"rows": rows, "data": data, "items": items, "table": table}
+    return rendered("checklist.md", title=study.title or name, **more)
 
 
 def _of(settings: Any, key: str) -> list[Any]:
@@ -164,24 +145,19 @@ def _crate(
     """The metadata: what the files are, who made them, and which run made each result."""
     name, here = study.folder.resolve().name, commit(PACKAGE).get("git_commit", "")
     people = [{"@id": f"#author-{i}", "@type": "Person", "name": n} for i, n in enumerate(authors)]
-    software = {"@id": "#mpisim", "@type": "SoftwareApplication", "name": "mpisim"}
-    software |= {"softwareVersion": f"{VERSION}{here and f', commit {here}'}"}
-    tools = [software] + [
-        {"@id": f"#{one}", "@type": "SoftwareApplication", "name": one} for one in modules
+    tools = [
+        {"@id": f"#{one}", "@type": "SoftwareApplication", "name": one}
+        for one in ("mpisim", *modules)
     ]
+    tools[0]["softwareVersion"] = f"{VERSION}{here and f', commit {here}'}"
     made = []
     for one in results:
-        stem, seconds = one.picture.removesuffix(".png"), one.provenance.seconds
+        stem, origin = one.picture.removesuffix(".png"), one.provenance
         outputs = [n for n in files if n.startswith(f"{name}/results/{stem}.")]
-        made.append(
-            {
-                "@id": f"#{stem}",
-                "@type": "CreateAction",
-                "name": f"{one.provenance.title} ({one.provenance.scale}), {seconds:g} s of runs",
-                "instrument": _ids(tools),
-                "result": _ids({"@id": output} for output in outputs),
-            }
-        )
+        title = f"{origin.title} ({origin.scale}), {origin.seconds:g} s of runs"
+        action = {"@id": f"#{stem}", "@type": "CreateAction", "name": title}
+        results_of_it = _ids({"@id": output} for output in outputs)
+        made.append(action | {"instrument": _ids(tools), "result": results_of_it})
     listed = [_file(path) | {"contentSize": str(len(data))} for path, data in files.items()]
     manifest = _file(MANIFEST) | {"name": "SHA-256 of all other files"}
     root: dict[str, Any] = {
@@ -197,12 +173,8 @@ def _crate(
         root["license"] = {"@id": license}
     if people:
         root["author"] = _ids(people)
-    about = {
-        "@id": CRATE,
-        "@type": "CreativeWork",
-        "about": {"@id": "./"},
-        "conformsTo": {"@id": PROFILE},
-    }
+    about = {"@id": CRATE, "@type": "CreativeWork", "about": {"@id": "./"}}
+    about["conformsTo"] = {"@id": PROFILE}
     graph = [about, root, *people, *tools, *made, *listed, manifest]
     return json.dumps({"@context": f"{PROFILE}/context", "@graph": graph}, indent=1) + "\n"
 

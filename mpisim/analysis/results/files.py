@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,7 +16,7 @@ from mpisim.analysis.settings import Settings, settings
 from mpisim.analysis.study.figure import Figure, Measurement, Study
 from mpisim.analysis.study.tuning import swept_logs
 from mpisim.core.errors import InputError
-from mpisim.core.files import make_folder, write_atomic, write_json, writing
+from mpisim.core.files import make_folder, read_json, write_atomic, write_json, writing
 from mpisim.core.imports import PACKAGE
 from mpisim.core.numerics import processor
 from mpisim.runs.host import commit, is_committed, provenance
@@ -89,12 +88,8 @@ def scale_order(scale: str) -> tuple[bool, str]:
 
 
 def _read(path: Path) -> Result:
-    try:
-        provenance = _provenance(**json.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except (RecursionError, TypeError, ValueError):
-        raise InputError(f"{path}: not the provenance of a figure; record it again") from None
+    other = "not the provenance of a figure; record it again"
+    provenance = read_json(path, lambda keys: _provenance(**keys), other)
     stem = path.name.removesuffix(SUFFIX)
     return Result(provenance, claims.read(path.with_name(f"{stem}{claims.SUFFIX}")))
 

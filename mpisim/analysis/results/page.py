@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from mpisim.analysis import claims as verdicts
 from mpisim.analysis.claims import OWN, Claim, counts, firmness
-from mpisim.analysis.formatting import escaped
+from mpisim.analysis.formatting import escaped, rendered
 from mpisim.analysis.formatting import markdown as table
 from mpisim.analysis.results import files
 from mpisim.analysis.results.files import FOLDER, Provenance, Result, of_study, scale_order
@@ -17,16 +17,6 @@ from mpisim.analysis.study.figure import Drawn
 from mpisim.core.files import write_atomic, writing
 
 PAGE = "README.md"
-ABOUT = """\
-Pictures, claims with their verdicts, and where they come from. This page is generated:
-`mpisim study FOLDER FIGURE --record` puts a figure on record. What differs from the paper, and why,
-is in the [README of the study](../README.md). Times are wall clocks of the runs, added up; figures
-that share runs count them each.
-"""
-FIRM = (
-    "A verdict is [firm](../../../docs/how-to/studies.md#verdicts) if no alternative to the rules"
-    " moves it. Only decided claims with comparisons are counted there."
-)
 MINUTES, HOURS = 120, 7200  # seconds from which times are told in these
 
 
@@ -68,15 +58,15 @@ def page(results: Sequence[Result]) -> str:
         [f"[{name}](#{anchor(name)})", *(_counts(shown.get(scale)) for scale in scales)]
         for name, shown in figures.items()
     ]
-    blocks = [f"# {results[0].provenance.study}: results on record", ABOUT.strip()]
-    blocks.append(table(["claims", *scales], summary))
     claims = [claim for result in results for claim in result.claims]
-    blocks.append(f"The claims rest on {verdicts.chance(verdicts.comparisons(claims))}. {FIRM}")
-    for name, by_scale in figures.items():
-        shown = list(by_scale.values())
-        blocks += [f"## {name}", f"{escaped(shown[-1].provenance.title)}.", _origin(shown)]
-        blocks += _claims(shown)
-    return "\n\n".join(blocks) + "\n"
+    return rendered(
+        "results.md",
+        study=results[0].provenance.study,
+        chance=verdicts.chance(verdicts.comparisons(claims)),
+        figures={name: list(shown.values()) for name, shown in figures.items()},
+        **{"scales": scales, "summary": summary, "table": table},
+        **{"origin": _origin, "sentences": _sentences},
+    )
 
 
 def scales_of(results: Iterable[Result]) -> list[str]:
@@ -158,20 +148,16 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < HOURS else f"{seconds / 3600:.1f} h"
 
 
-def _claims(shown: Sequence[Result]) -> list[str]:
-    """For each sentence of the paper the sentence, and a table of what is claimed."""
+def _sentences(shown: Sequence[Result]) -> Iterator[tuple[str, list[list[str]]]]:
+    """Each sentence of the paper, and the rows of a table of what is claimed."""
     scales = [result.provenance.scale for result in shown]
-    blocks = []
     for (source, quote), claims in _by_sentence(shown).items():
-        sentence = (
-            f'"{escaped(quote)}" ({escaped(source)})' if quote else f"{escaped(source)} ({OWN})"
-        )
         rows = [
             [escaped(text), *(_verdict(judged.get(scale)) for scale in scales)]
             for (text, _), judged in claims.items()
         ]
-        blocks += [f"> {sentence}", table(["claim", *scales], rows)]
-    return blocks
+        paper = f'"{escaped(quote)}" ({escaped(source)})'
+        yield paper if quote else f"{escaped(source)} ({OWN})", rows
 
 
 def _by_sentence(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import tempfile
 import tomllib
+from collections.abc import Container
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -83,22 +84,16 @@ def _differences(study: Study, one: Comparison, comm: MPI.Intracomm) -> list[str
     from mpisim.runs.sweep.executor import sweep
 
     tables = on_first(comm, lambda: _tables(study, one, comm.size))
-    with tempfile.TemporaryDirectory() as own:
-        folder = Path(on_first(comm, lambda: own))
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(on_first(comm, lambda: temporary))
         points = sweep(folder, list(tables.values()), comm) if tables else []
-        made = {point.name: point for point in points}
-        return on_first(
-            comm,
-            lambda: [
-                line
-                for name, digest in one.runs.items()
-                if (line := _difference(folder, name, digest, name in made))
-            ],
-        )
+        made = {point.name for point in points}
+        runs = [(folder, name, digest, made) for name, digest in one.runs.items()]
+        return on_first(comm, lambda: [line for run in runs if (line := _difference(*run))])
 
 
-def _difference(folder: Path, name: str, digest: str, made: bool) -> str:
-    if not made:
+def _difference(folder: Path, name: str, digest: str, made: Container[str]) -> str:
+    if name not in made:
         return f"{name}: no such run in the figure's grid"
     try:
         log = read(folder / f"{name}.h5")

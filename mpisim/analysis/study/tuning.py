@@ -76,14 +76,13 @@ def best_steps(
     for setting in ranked(by_path.values(), "mean"):
         runs = {c.step: [by_path[path] for path in c.logs] for c in setting.candidates}
         good = {c.step for c in setting.candidates if c.score is not None}
+        tried = {step: logs for step, logs in runs.items() if step in good}
         well = {
-            step: own
-            for step, own in runs.items()
-            if step in good and not any(rises(y.values(log)) for log in own)
+            s: logs for s, logs in tried.items() if not any(rises(y.values(log)) for log in logs)
         }
         if well:
             panels.setdefault(panel(next(iter(well.values()))[0]), []).append((setting, well))
-    return [_best(*one, x, y, targets, own) for own in panels.values() for one in own]
+    return [_best(*one, x, y, targets, many) for many in panels.values() for one in many]
 
 
 def rises(values: np.ndarray) -> bool:
@@ -101,11 +100,11 @@ def _best(
     targets: Targets,
     panel: Sequence[tuple[TunedSetting, dict[float, list[Log]]]],
 ) -> BestSteps:
-    reached = [min(_reached(own, y, targets) for own in well.values()) for _, well in panel]
+    reached = [min(_reached(logs, y, targets) for logs in well.values()) for _, well in panel]
     common = max((target for target in reached if target < 1), default=1.0)
-    mine = min(_reached(own, y, targets) for own in steps.values())
-    target = common if mine <= common < 1 else None
-    finals = {step: _mean(float(y.values(log)[-1]) for log in own) for step, own in steps.items()}
+    deepest = min(_reached(logs, y, targets) for logs in steps.values())
+    target = common if deepest <= common < 1 else None
+    finals = {step: _mean(float(y.values(log)[-1]) for log in logs) for step, logs in steps.items()}
     near = CLEAR * min(finals.values())
 
     def cost(step: float) -> float:
@@ -152,9 +151,7 @@ def _diverged(logs: Iterable[Log]) -> list[Log]:
     swept = {log.path.parent for log in logs}
     summaries = [folder for folder in swept if (folder / SUMMARY).is_file()]
     points = [(folder, point) for folder in summaries for point in read_summary(folder)]
-    paths = [
-        folder / Path(point.log).name for folder, point in points if point.status == "diverged"
-    ]
+    paths = (folder / Path(p.log).name for folder, p in points if p.status == "diverged")
     return read_all([path for path in paths if path.is_file()])
 
 
@@ -186,9 +183,7 @@ def swept_logs(folder: Path) -> tuple[list[Log], list[Path]]:
 def by_data(items: dict[tuple, T], order: Sequence[str]) -> dict[tuple, T]:
     """Sorted by keys that begin with a data set: those of ``order`` first, in that order."""
     place = {name: i for i, name in enumerate(order)}
-    return {
-        key: items[key] for key in sorted(items, key=lambda k: (place.get(k[0], len(place)), k))
-    }
+    return dict(sorted(items.items(), key=lambda one: (place.get(one[0][0], len(place)), one[0])))
 
 
 def data_sets(items: Iterable[tuple]) -> list[str]:

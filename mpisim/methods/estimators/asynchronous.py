@@ -19,15 +19,15 @@ from mpisim.comm.fleet import Fleet
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 from mpisim.core.state import PerWorker, Shared
-from mpisim.methods.estimators.base import Estimator, estimator, unbiased
+from mpisim.methods.estimators.base import estimator, unbiased
 from mpisim.methods.estimators.batches import batch_size
-from mpisim.methods.estimators.participation import client_seconds
+from mpisim.methods.estimators.participation import Clocked, client_seconds
 
 EQUAL = Fleet("unlimited", seconds=1.0)
 SYNCHRONOUS = ("availability", "dropout", "deadline", "invited")  # keys of rounds that wait
 
 
-class Asynchronous(Estimator):
+class Asynchronous(Clocked):
     """What the methods share: the clock, the clients' points, and the next arrival.
 
     A round is a step of the server.
@@ -38,10 +38,8 @@ class Asynchronous(Estimator):
     batch: int | float | None
     local_steps = 1
 
-    now = Shared("simulated seconds")
     arrives = Shared("when each worker's message arrives (n,); infinity for one that waits")
     since = Shared("the round of the point that each worker computes at (n,)")
-    spent = Shared("seconds of computing whose messages have arrived, over all workers")
     delay = Shared("mean number of steps between the points and the use of the last messages")
     point = PerWorker("the point that each worker computes at")
 
@@ -102,11 +100,6 @@ class Asynchronous(Estimator):
     def age(self, i: int) -> int:
         """Steps of the server since worker i got its point."""
         return int(self.star.round - self.since[i])
-
-    @property
-    def idle_share(self) -> float:
-        """The share of the workers' seconds that no message that arrived was computed in."""
-        return 1.0 - self.spent / (self.star.n * self.now) if self.now > 0 else 0.0
 
     def batch_sizes(self) -> dict[str, int]:
         return {} if self.batch is None else {"batch": self.b}
@@ -231,9 +224,9 @@ class FedBuff(Asynchronous):
 class Shadowheart(Asynchronous):
     """Shadowheart SGD (Tyurin, Pozzi, Ilin, Richtárik, 2024), by its published code.
 
-    In each round worker i computes b_i = floor(t / h_i) gradients of samples at x^k, and sends m_i
-    messages of their mean g_i, compressed independently of each other, with
-    m_i = min(floor(t / tau_i), ceil(1 + omega)), the code's option:
+    In each round worker i computes b_i = floor(t / h_i) gradients of samples at x^k. It sends their
+    mean g_i in m_i = min(floor(t / tau_i), ceil(1 + omega)) messages, the code's option, which are
+    compressed independently of each other:
 
     g^k = sum_i w_i b_i sum_j C_ij(g_i) / sum_i w_i b_i m_i
     w_i = 1 / (b_i omega + (omega + m_i) s)

@@ -55,6 +55,12 @@ class Clients:
 EVERYONE = Clients(None, None)
 
 
+def sampled_gradients(its: Estimator, x: np.ndarray, size: int) -> np.ndarray:
+    """Means over ``size`` samples that each worker draws with replacement, shape (m, d)."""
+    batch = its.star.draw("big batch").samples(its.oracle.rows, size)
+    return its.oracle.batch_gradients(x, batch)
+
+
 def drawn_clients(star: Star, r: int | None) -> Clients:
     """r clients, drawn uniformly without replacement; all if r is None."""
     return clients_of(star, None if r is None else star.sample(r, replace=False))

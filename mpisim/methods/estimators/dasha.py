@@ -11,13 +11,14 @@ import numpy as np
 from mpisim.comm.star import Upload
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.state import AtServer, PerWorker, Shared
-from mpisim.methods.estimators.base import (
-    Theory,
-    estimator,
-    probability,
-    unbiased,
+from mpisim.methods.estimators.base import Theory, estimator, probability, unbiased
+from mpisim.methods.estimators.batches import (
+    First,
+    batch_size,
+    clients_of,
+    first_batch_size,
+    sampled_gradients,
 )
-from mpisim.methods.estimators.batches import First, batch_size, clients_of, first_batch_size
 from mpisim.methods.estimators.participation import Participation
 from mpisim.theory import dasha
 from mpisim.theory.setting import Setting, Step
@@ -218,12 +219,7 @@ class DashaOnline(Dasha):
         return self.star.draw("batch").samples(self.oracle.rows, self.B)
 
     def first(self, x: np.ndarray) -> np.ndarray:
-        return self.mean_gradients(x, self.first_B)
-
-    def mean_gradients(self, x: np.ndarray, size: int) -> np.ndarray:
-        """Of ``size`` samples drawn from D_i, shape (m, d)."""
-        batch = self.star.draw("big batch").samples(self.oracle.rows, size)
-        return self.oracle.batch_gradients(x, batch)
+        return sampled_gradients(self, x, self.first_B)
 
 
 @estimator("dasha-mvr")
@@ -295,7 +291,7 @@ class DashaSyncMVR(DashaOnline):
     def estimate(self, x: np.ndarray) -> np.ndarray:
         if not self.star.coin(float(self.p)):
             return super().estimate(x)
-        self.x, self.h_i = x, self.mean_gradients(x, self.big_B)
+        self.x, self.h_i = x, sampled_gradients(self, x, self.big_B)
         return self.send_whole()
 
     def theory_step(self, setting: Setting) -> Step:

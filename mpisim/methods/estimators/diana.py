@@ -14,13 +14,7 @@ import numpy as np
 
 from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker, Shared
-from mpisim.methods.estimators.base import (
-    Estimator,
-    Theory,
-    estimator,
-    probability,
-    unbiased,
-)
+from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability, unbiased
 from mpisim.methods.estimators.batches import batch_size, clients_of
 from mpisim.methods.estimators.participation import Participation
 from mpisim.theory import derived, saq, stepsizes
@@ -167,8 +161,9 @@ class EFBV(Estimator):
     h_i^{k+1} = h_i^k + lambda d_i^k
 
     lambda : "theory" is 1 / (1 + omega) of an unbiased C, and 1 of a biased one, as in EF21
-    nu : "theory" is 1 / (1 + omega / n) of independent unbiased C, 1 / (1 + omega) of others that
-        are unbiased, and 1 of biased ones. With nu = 1 and an unbiased C this is DIANA.
+    nu : "theory" is 1 / (1 + omega / n) of unbiased C that are independent of each other,
+        1 / (1 + omega) of other unbiased ones, and 1 of biased ones. With nu = 1 and an unbiased C
+        this is DIANA.
 
     Shifts start at 0.
     """

@@ -19,12 +19,12 @@ from mpisim.theory.tables import Case, Guarantee
 class EF21P(DianaFamily):
     """EF21-P + DIANA (Gruntkowska, Tyurin, Richtarik, 2022, arXiv 2209.15218).
 
-    w^k       = w^{k-1} + C(x^k - w^{k-1}), from the server to all workers, with C = ``down``
+    w^k       = w^{k-1} + C(x^k - w^{k-1}), sent by the server
     m_i^k     = Q(grad f_i(w^k) - h_i^k)
     g^k       = h^k + (1/n) sum_i m_i^k
     h_i^{k+1} = h_i^k + alpha m_i^k
 
-    down : the compressor of what the server sends, such as { name = "topk", k = 10 }
+    down : C, the compressor of what the server sends, such as { name = "topk", k = 10 }
     alpha : as for DIANA
 
     w^0 = x^0 and h_i^0 = 0. Without a ``[compressor]`` Q is the identity, and this is EF21-P with

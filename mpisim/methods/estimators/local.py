@@ -87,8 +87,8 @@ class LocalSteps(Participation):
 class FedAvg(LocalSteps):
     """FedAvg (McMahan et al., 2017, Algorithm 1), also called local SGD.
 
-    S^k = r clients, drawn at random, which get x^k, and in parallel
-    y_i = x^k, then K times  y_i = y_i - eta_l g_i(y_i)
+    S^k     = r clients, drawn at random, which get x^k
+    y_i     = x^k, then K times  y_i = y_i - eta_l g_i(y_i)
     x^{k+1} = x^k + eta_g (1/r) sum over S^k of C(y_i - x^k)
 
     local_steps : K
@@ -97,8 +97,8 @@ class FedAvg(LocalSteps):
         gradients unless given
     participants : r, drawn without replacement; all clients unless given
 
-    All clients weigh the same, as in f. With another optimizer, the mean of x - y_i takes the place
-    of a gradient, and eta_g is its step size (Reddi et al., Adaptive federated optimization, 2021).
+    All clients weigh the same, as in f. Another optimizer takes the mean of x - y_i for a gradient,
+    and eta_g for its step size (Reddi et al., Adaptive federated optimization, 2021).
     On a simulated fleet the mean is of those whose messages arrive.
     """
 
@@ -158,11 +158,12 @@ class FedProx(FedAvg):
 class Scaffold(LocalSteps):
     """SCAFFOLD (Karimireddy et al., 2020, Algorithm 1).
 
-    S^k = r clients, drawn at random, which get x^k and c, and in parallel
-    y_i = x^k, then K times  y_i = y_i - eta_l (g_i(y_i) - c_i + c)
-    c_i^+ = g_i(x^k)  (option I), or  c_i - c + (x^k - y_i) / (K eta_l)  (option II)
+    S^k     = r clients, drawn at random, which get x^k and c
+    y_i     = x^k, then K times  y_i = y_i - eta_l (g_i(y_i) - c_i + c)
+    c_i^+   = g_i(x^k)  (option I), or  c_i - c + (x^k - y_i) / (K eta_l)  (option II)
     x^{k+1} = x^k + eta_g (1/r) sum over S^k of C(y_i - x^k)
-    c = c + (1/n) sum over S^k of C(c_i^+ - c_i),  c_i = c_i + C(c_i^+ - c_i)
+    c       = c + (1/n) sum over S^k of C(c_i^+ - c_i)
+    c_i     = c_i + C(c_i^+ - c_i)
 
     option : of c_i^+; with "I" g_i(x^k) has a minibatch of its own
 

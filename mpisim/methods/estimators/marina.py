@@ -12,7 +12,13 @@ import numpy as np
 from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
-from mpisim.methods.estimators.batches import First, batch_size, clients_of, first_batch_size
+from mpisim.methods.estimators.batches import (
+    First,
+    batch_size,
+    clients_of,
+    first_batch_size,
+    sampled_gradients,
+)
 from mpisim.methods.estimators.participation import Participation
 from mpisim.theory import stepsizes, tables
 from mpisim.theory.setting import MarinaTheorem, Setting, Step
@@ -125,9 +131,9 @@ class PPMarina(MarinaFamily):
         else:  # g^{k+1} = g^k + (1/r) sum over I'_k of Q(grad f_i(x^{k+1}) - grad f_i(x^k))
             clients = clients_of(star, self.arrived(star.sample(self.participants), 2))
             local = np.asarray(clients.local)
-            mine, rows = np.unique(local, return_inverse=True)
-            difference = self.oracle.gradients(x, mine) - self.oracle.gradients(old, mine)
-            if mine.size < rows.size:  # of a client drawn twice, computed once
+            drawn, rows = np.unique(local, return_inverse=True)
+            difference = self.oracle.gradients(x, drawn) - self.oracle.gradients(old, drawn)
+            if drawn.size < rows.size:  # of a client drawn twice, computed once
                 difference = difference[rows]
             upload = star.compress(self.compressor, difference, clients=clients.S)
             self.g = self.g + star.mean(upload)
@@ -239,15 +245,10 @@ class OnlineVRMarina(VRMarina):
 
     def full(self, x: np.ndarray) -> np.ndarray:
         """(1/b) sum over I_{i,k} of grad f_xi(x), shape (m, d)."""
-        return self.mean_gradients(x, self.big_b)
+        return sampled_gradients(self, x, self.big_b)
 
     def first(self, x: np.ndarray) -> np.ndarray:
-        return self.mean_gradients(x, self.first_b)
-
-    def mean_gradients(self, x: np.ndarray, size: int) -> np.ndarray:
-        """Of ``size`` samples drawn from D_i, shape (m, d)."""
-        batch = self.star.draw("big batch").samples(self.oracle.rows, size)
-        return self.oracle.batch_gradients(x, batch)
+        return sampled_gradients(self, x, self.first_b)
 
     def batch_sizes(self) -> dict[str, int]:
         return {"batch": self.b, "big_batch": self.big_b}

@@ -38,10 +38,14 @@ class FedNL(Estimator):
     alpha : "theory" is 1 / (1 + omega) of an unbiased C, else 1 - sqrt(1 - its alpha)
     regularisation : mu of option A
 
-    The step is stepsize g^k. "theory" is 1, Newton's. With option B, and hess f M-Lipschitz and at
-    least mu I, |x^{k+1} - x*| <= (2 l^k |x^k - x*| + M/2 |x^k - x*|^2) / mu: l^k is at least
-    |H^k - hess f(x^k)|, and H^k + l^k I times x^{k+1} - x* is H^k + l^k I - hess f(x^k) times
-    x^k - x* plus Taylor's remainder. So it converges from near x*, the faster the smaller l^k.
+    The step is stepsize g^k. "theory" is 1, Newton's. Let hess f be M-Lipschitz and at least mu I.
+    Then with option B
+
+    |x^{k+1} - x*| <= (2 l^k |x^k - x*| + M/2 |x^k - x*|^2) / mu.
+
+    For l^k is at least |H^k - hess f(x^k)|, and (H^k + l^k I) (x^{k+1} - x*) is
+    (H^k + l^k I - hess f(x^k)) (x^k - x*) plus Taylor's remainder. So the method converges from
+    near x*, and the faster, the smaller l^k is.
 
     H_i^0 = hess f_i(x^0) is sent uncompressed. Gradients are, too, unless the ``[compressor]`` is
     not the identity. Convex problems alone have Hessians.
@@ -169,10 +173,11 @@ class FedNLLS(FedNL):
 class FedNLPP(FedNL):
     """FedNL-PP: FedNL with some clients (Safaryan, Islamov, Qian, Richtarik, 2022).
 
-    x^{k+1} = (H^k + l^k I)^{-1} g^k, for which S = r clients, drawn at random, get x^{k+1} and make
-    H_i = H_i + alpha C(hess f_i(x^{k+1}) - H_i)
-    l_i = |H_i - hess f_i(x^{k+1})|_F
-    g_i = (H_i + l_i I) x^{k+1} - grad f_i(x^{k+1})
+    x^{k+1} = (H^k + l^k I)^{-1} g^k, sent to r clients, drawn at random, which set
+    H_i     = H_i + alpha C(hess f_i(x^{k+1}) - H_i)
+    l_i     = |H_i - hess f_i(x^{k+1})|_F
+    g_i     = (H_i + l_i I) x^{k+1} - grad f_i(x^{k+1})
+
     They send what has changed. H^k, l^k and g^k are the means over all workers.
 
     participants : r, drawn without replacement; all workers unless given

@@ -41,7 +41,19 @@ def client_seconds(
     return down, computing, c.latency + on_wire(up, 1) / c.up, c.latency + dense / c.up
 
 
-class Participation(Estimator):
+class Clocked(Estimator):
+    """A method whose rounds take seconds on the clock of a fleet."""
+
+    now = Shared("simulated seconds")
+    spent = Shared("seconds of computing whose messages have arrived, over all workers")
+
+    @property
+    def idle_share(self) -> float:
+        """The share of the workers' seconds that no message that arrived was computed in."""
+        return 1.0 - self.spent / (self.star.n * self.now) if self.now > 0 else 0.0
+
+
+class Participation(Clocked):
     """A method whose clients may drop out of a round, on the clock of ``fleet.simulate``.
 
     Without that key nobody does, and there is no clock. The first round waits for everyone.
@@ -49,8 +61,6 @@ class Participation(Estimator):
     samples_of : samples of each client in a pass, (n,)
     """
 
-    now = Shared("simulated seconds")
-    spent = Shared("seconds of computing whose messages have arrived, over all workers")
     delay = Shared("0: messages are from the newest point")
 
     def samples_of(self) -> np.ndarray | int:
@@ -90,8 +100,3 @@ class Participation(Estimator):
         self.now = self.now + (limit if waits else float(taken[comes].max(initial=0.0)))
         self.spent = self.spent + float(computing[comes].sum())
         return invited[np.repeat(comes, messages)]
-
-    @property
-    def idle_share(self) -> float:
-        """The share of the workers' seconds that no message that arrived was computed in."""
-        return 1.0 - self.spent / (self.star.n * self.now) if self.now > 0 else 0.0

@@ -118,10 +118,10 @@ class CompressedScaffnew(Scaffnew):
 class Tamuna(CompressedScaffnew):
     """TAMUNA (Condat, Agarsky, Malinovsky, Richtarik, 2023, arXiv 2302.09832, Algorithm 1).
 
-    S = c clients, drawn at random, which get x^k, and in parallel
-    x_i = x^k, then until a shared coin shows 1  x_i = x_i - gamma (g_i(x_i) - h_i)
+    S       = c clients, drawn at random, which get x^k
+    x_i     = x^k, then until a shared coin shows 1  x_i = x_i - gamma (g_i(x_i) - h_i)
     x^{k+1} = x^k + (1/c) sum over S of C_i(x_i - x^k)
-    h_i = h_i + (p eta / gamma) (s/c) (C_i(x^{k+1} - x^k) - C_i(x_i - x^k))  for i in S
+    h_i     = h_i + (p eta / gamma) (s/c) (C_i(x^{k+1} - x^k) - C_i(x_i - x^k))  for i in S
 
     participants : c, drawn without replacement; all workers unless given
     eta : "theory" is n (s - 1) / (s (n - 1))

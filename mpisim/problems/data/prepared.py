@@ -173,17 +173,17 @@ def prepare_test(training: Prepared, data: str) -> Prepared:
     options = dataclasses.replace(training.options, workers=1, split="contiguous")
     if options.scale == "feature-max-abs":
         raw = dataclasses.replace(options, scale="none")
-        ours, tests = prepare(raw), prepare(dataclasses.replace(raw, data=data))
-        tables = tests.read(0, tests.rows), ours.read(0, ours.rows)
+        trained, tests = prepare(raw), prepare(dataclasses.replace(raw, data=data))
+        tables = tests.read(0, tests.rows), trained.read(0, trained.rows)
         table = arrange.scale_rows(tables[0], options.scale, tables[1])
         tests = dataclasses.replace(tests, cache=None, table=table)
     else:
         tests = prepare(dataclasses.replace(options, data=data))
-    known, found = training.classes, tests.classes
-    if known is not None and found is not None and not np.isin(found, known).all():
-        new = np.setdiff1d(found, known)
+    classes, others = training.classes, tests.classes
+    if classes is not None and others is not None and not np.isin(others, classes).all():
+        new = np.setdiff1d(others, classes)
         raise InputError(f"{tests.source}: labels {new} are not among those of {training.source}")
-    return dataclasses.replace(tests, classes=known)
+    return dataclasses.replace(tests, classes=classes)
 
 
 def _require_registered(

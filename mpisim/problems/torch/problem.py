@@ -145,19 +145,19 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
             require(classes, "problem.split", self.split, allowed)
             keys = self._split_keys()
             order = label_order(labels, self.split, stops - starts, keys, self.seed)
-        mine = [order[starts[i] : stops[i]] for i in block]
-        self.rows = np.array([len(rows) for rows in mine], np.int64)
+        samples_of = [order[starts[i] : stops[i]] for i in block]
+        self.rows = np.array([len(rows) for rows in samples_of], np.int64)
         if self.split in UNLIKE and classes:
             kinds = np.unique(labels)
-            shares = [(labels[rows, None] == kinds).mean(axis=0) for rows in mine]
+            shares = [(labels[rows, None] == kinds).mean(axis=0) for rows in samples_of]
             self._shares = np.array(shares).reshape(self.m, len(kinds))
-        return mine
+        return samples_of
 
     def label_shares(self) -> np.ndarray | None:
         return self._shares
 
-    def _to_device(self, data: Samples, mine: list[np.ndarray]) -> None:
-        """Put the module there, and the samples of each worker, with the numbers ``mine``.
+    def _to_device(self, data: Samples, samples_of: list[np.ndarray]) -> None:
+        """Put the module there, and the samples of each worker, with the numbers ``samples_of``.
 
         The first `tests` test samples are dealt to all workers in equal shares.
         """
@@ -178,7 +178,7 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         self.arrays = Tensors(device)
         normalise = Normalise.of(data.features, device, self.dtype)
         place = partial(normalise.batch, device=device, dtype=self.flat_model.x.dtype)
-        self.shards = [place(data.features[rows], data.labels[rows]) for rows in mine]
+        self.shards = [place(data.features[rows], data.labels[rows]) for rows in samples_of]
         ends = [self.tests * i // self.n for i in range(self.first, self.first + self.m + 1)]
         self.test_shards = [
             place(data.test_features[a:b], data.test_labels[a:b]) for a, b in pairwise(ends)

@@ -37,17 +37,9 @@ CODE_BYTES = 1 << 29  # of memory that reading takes besides the content
 UNWRITTEN = 1 << 26  # bytes that columns may have beyond the size of a file that mpisim 1.0 grew
 TOO_LONG = "what this command reads has a limit in time; MPISIM_READ_SECONDS sets a larger one"
 
-# What may be raised by reading a file with unexpected content.
-DAMAGE = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
+# What unexpected content raises, and with that what reading a file that has some may raise.
+UNEXPECTED = ArithmeticError, AttributeError, LookupError, TypeError, ValueError
+DAMAGE = (*UNEXPECTED, MemoryError, OSError, RuntimeError)
 T = TypeVar("T")
 
 

@@ -25,13 +25,7 @@ from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, OutputError
 from mpisim.core.files import FileLock, Locked, create_atomic, image, leads_to, make_folder, writing
 from mpisim.runs.log.journal import RECORD_ROWS, Journal, Mark, path_for
-from mpisim.runs.log.schema import (
-    DIGEST,
-    SCHEMA_VERSION,
-    Column,
-    row_type,
-    worker_columns,
-)
+from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION, Column, row_type, worker_columns
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -214,10 +214,10 @@ def _go_on(folder: Path, points: Sequence[Point], complete: dict[Path, str]) -> 
     shorter: dict[str, list[Path]] = {}
     others = [log for log in logs if log not in complete]
     attributes = zip(others, reader.attributes_of(others, ("config",)), strict=True)
-    configs = complete | {path: one["config"] for path, one in attributes if isinstance(one, dict)}
-    for path in logs if points else ():
+    read = {path: one.get("config", "") for path, one in attributes if isinstance(one, dict)}
+    for path, config in (complete | read).items() if points else ():
         with suppress(InputError, *DAMAGE):
-            tables = parse_toml(configs[path], str(path))
+            tables = parse_toml(config, str(path))
             shorter.setdefault(identity.without_budget(tables), []).append(path)
     for point in points if shorter else ():
         tables = tomllib.loads(point.config)

@@ -14,7 +14,7 @@ from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from mpisim.core.errors import InputError
-from mpisim.core.files import FileLock, Locked, make_folder, write_json
+from mpisim.core.files import FileLock, Locked, make_folder, read_json, write_json
 from mpisim.core.schema import build
 from mpisim.runs.log.writer import require_text
 from mpisim.runs.stop import COMPLETE, EXIT_CODES, STOPPED
@@ -226,11 +226,9 @@ def merge_summary(
 
 def read_summary(folder: Path) -> list[Point]:
     """The points in FOLDER/sweep.json; `InputError` where it is missing or damaged."""
-    path = folder / SUMMARY
-    try:
-        points = json.loads(path.read_text(encoding="utf-8"))["points"]
-        return [build(Point, point, SUMMARY) for point in points]
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}; run the sweep first") from None
-    except (InputError, AttributeError, ValueError, LookupError, RecursionError, TypeError):
-        raise InputError(f"{path}: not the summary of a sweep; run the sweep again") from None
+
+    def points(content: Any) -> list[Point]:
+        return [build(Point, point, SUMMARY) for point in content["points"]]
+
+    other = "not the summary of a sweep; run the sweep again"
+    return read_json(folder / SUMMARY, points, other, "; run the sweep first")

@@ -75,9 +75,9 @@ class Sweep:
 
     def left(self) -> str:
         """How many points are left, and how to go on with them."""
-        mine = [point for point in self.points if self.shard.has(point.number)]
-        left = sum(not point.status or point.status in STOPPED for point in mine)
-        return f"{left} of {len(mine)} points are left; {GO_ON}"
+        sharded = [point for point in self.points if self.shard.has(point.number)]
+        left = sum(not point.status or point.status in STOPPED for point in sharded)
+        return f"{left} of {len(sharded)} points are left; {GO_ON}"
 
     def report_left(self) -> None:
         """Print how many points are left, if a signal has stopped runs."""

@@ -122,57 +122,67 @@ def write(codes, sizes, raw, raw_bits, weights, costs, kinds, expected):
     most = 200 + 2 * digits + raw.shape[1] * raw_bits
     buffered = buffer.new_words(m * (200 + raw.shape[1] * raw_bits + (PRECISION + 1) * d) + most)
     words = np.empty(PRECISION * d // 32 + digits // 16 + 8, np.uint64)
-    start, no_lookup = np.empty(kinds + 1, np.uint64), np.empty(0, np.uint64)
-    halves, inverses, shifts = np.empty((3, kinds), np.uint64)
-    ends, counts = np.empty(STRETCHES, np.int64), np.empty(SYMBOLS, np.int64)
+    counts, pos = np.empty(SYMBOLS, np.int64), 0
     held = min(BEGIN, raw_bits) if raw.shape[1] > 0 else 0
-    one, pos = np.uint64(1), 0
     for i in range(m):
         row = codes[i]
         counts[:] = 0
         for code in row:
             counts[_symbol(code)] += 1
         head, head_bits, prior, strength = head_of(counts, d, weights, costs, kinds, expected[i])
-        used = counts.copy()
-        x, begun, first = one << np.uint64(held), held, 0
-        if held > 0:
-            x |= np.uint64(raw[i, 0]) & np.uint64((1 << held) - 1)
-        while begun < BEGIN and first < d:  # signs from the coordinate ``first`` on are coded
-            if row[first] & 255:
-                x, begun = x << one | np.uint64(row[first] >> 8), begun + 1
-            first += 1
-        count = 0
-        for t in range(_stretches(d, strength, ends) - 1, -1, -1):
-            for j in range(ends[t], ends[t + 1]):
-                counts[_symbol(row[j])] -= 1
-            _set_model(counts, prior, strength, start, no_lookup)
-            _invert(start, used, halves, inverses, shifts)
-            for j in range(ends[t + 1] - 1, ends[t] - 1, -1):
-                if sizes.shape[1] > 0 and sizes[i, j] >= PLAIN:
-                    x, count = _push_digits(x, np.int64(sizes[i, j]), words, count)
-                s = np.uint64(_symbol(row[j]))
-                signed = np.uint64(row[j] & 255 != 0 and j >= first)
-                f = halves[s] << (one - signed)
-                if x >= f << np.uint64(63 - PRECISION):
-                    words[count] = x & np.uint64(0xFFFFFFFF)
-                    x >>= np.uint64(32)
-                    count += 1
-                quotient = product(x, inverses[s])[0] >> (shifts[s] + one - signed)
-                sign = signed & np.uint64(row[j] >> 8)
-                x = (
-                    (quotient << np.uint64(PRECISION))
-                    + start[s]
-                    + (x - quotient * f << signed)
-                    + sign
-                )
+        x, first = _begin(row, np.uint64(raw[i, 0]) if held > 0 else np.uint64(0), held)
+        x, count = _push_row(x, first, row, sizes[i], counts, kinds, prior, strength, words)
         tail = raw.shape[1] * raw_bits - held
         pos, payload[i] = ans.put_number(buffered, pos, head, head_bits, x, words, count, tail)
         if raw_bits > held > 0:
-            pos = buffer.put(
-                buffered, pos, np.uint64(raw[i, 0]) >> np.uint64(held), raw_bits - held
-            )
+            rest = np.uint64(raw[i, 0]) >> np.uint64(held)
+            pos = buffer.put(buffered, pos, rest, raw_bits - held)
         pos = buffer.put_all(buffered, pos, raw[i, 1:], raw_bits)
     return buffer.to_bytes(buffered, pos // 8), payload
+
+
+@njit(cache=True)
+def _begin(row, raw, held):
+    """The state with ``held`` bits of ``raw`` and the first signs; the coordinate behind these."""
+    one, first = np.uint64(1), 0
+    x = one << np.uint64(held) | (raw & np.uint64((1 << held) - 1))
+    while held < BEGIN and first < row.size:
+        if row[first] & 255:
+            x, held = x << one | np.uint64(row[first] >> 8), held + 1
+        first += 1
+    return x, first
+
+
+@njit(cache=True)
+def _push_row(x, first, row, sizes, counts, kinds, prior, strength, words):
+    """The state behind all symbols, the last first, and the number of ``words`` written.
+
+    first : the first coordinate whose sign is coded
+    counts : of all symbols; used up
+    """
+    start, no_lookup = np.empty(kinds + 1, np.uint64), np.empty(0, np.uint64)
+    halves, inverses, shifts = np.empty((3, kinds), np.uint64)
+    ends, used = np.empty(STRETCHES, np.int64), counts.copy()
+    one, count = np.uint64(1), 0
+    for t in range(_stretches(row.size, strength, ends) - 1, -1, -1):
+        for j in range(ends[t], ends[t + 1]):
+            counts[_symbol(row[j])] -= 1
+        _set_model(counts, prior, strength, start, no_lookup)
+        _invert(start, used, halves, inverses, shifts)
+        for j in range(ends[t + 1] - 1, ends[t] - 1, -1):
+            if sizes.size > 0 and sizes[j] >= PLAIN:
+                x, count = _push_digits(x, np.int64(sizes[j]), words, count)
+            s = np.uint64(_symbol(row[j]))
+            signed = np.uint64(row[j] & 255 != 0 and j >= first)
+            f = halves[s] << (one - signed)
+            if x >= f << np.uint64(63 - PRECISION):
+                words[count] = x & np.uint64(0xFFFFFFFF)
+                x >>= np.uint64(32)
+                count += 1
+            quotient = product(x, inverses[s])[0] >> (shifts[s] + one - signed)
+            rest = (x - quotient * f << signed) + (signed & np.uint64(row[j] >> 8))
+            x = (quotient << np.uint64(PRECISION)) + start[s] + rest
+    return x, count
 
 
 @njit(cache=True)
@@ -256,16 +266,7 @@ def _read_row(buffered, pos, stop, held, row, sizes, weights, costs, kinds, expe
             if sizes.size > 0:
                 sizes[j], digits = s, _digits(np.int64(s))
                 if digits > 0:
-                    sizes[j] = 1
-                while digits > 0:
-                    part = digits % DIGITS or DIGITS  # the highest first
-                    sizes[j] = sizes[j] << part | np.int64(x & np.uint64((1 << part) - 1))
-                    x >>= np.uint64(part)
-                    digits -= part
-                    if x < ans.FULL and left > 0:
-                        x = x << np.uint64(32) | buffer.take(buffered, pos, 32)
-                        pos += 32
-                        left -= 1
+                    sizes[j], x, pos, left = _take_digits(x, digits, buffered, pos, left)
     wanted, bits, _, _ = head_of(counts, d, weights, costs, kinds, expected)
     if left > 0 or ans.log2(x) != begun or head != wanted or head_bits != bits:
         return buffer.ENTROPY, np.uint64(0)
@@ -274,3 +275,19 @@ def _read_row(buffered, pos, stop, held, row, sizes, weights, costs, kinds, expe
             row[j] |= np.uint16(NAN * np.int64(x & one))
             x >>= one
     return 0, x & np.uint64((1 << held) - 1)
+
+
+@njit(cache=True)
+def _take_digits(x, digits, buffered, pos, left):
+    """A level with so many ``digits`` behind its leading one; state, position and words left."""
+    size = np.int64(1)
+    while digits > 0:
+        part = digits % DIGITS or DIGITS  # the highest first
+        size = size << part | np.int64(x & np.uint64((1 << part) - 1))
+        x >>= np.uint64(part)
+        digits -= part
+        if x < ans.FULL and left > 0:
+            x = x << np.uint64(32) | buffer.take(buffered, pos, 32)
+            pos += 32
+            left -= 1
+    return size, x, pos, left
