@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from mpisim.cli import main
 from mpisim.compressors.base import COMPRESSORS
 from mpisim.core.numerics import kernel_cache
 from mpisim.core.registry import Names
@@ -132,6 +133,19 @@ def _forget_plugins(tmp_path_factory):
     for name in set(sys.modules) - modules:
         if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
             del sys.modules[name]
+
+
+@pytest.fixture
+def command(capfd):
+    """command(*words, code=0): what `mpisim` prints; where it ends with 2, what stderr says."""
+
+    def run(*words, code=0) -> str:
+        capfd.readouterr()
+        assert main([str(word) for word in words]) == code
+        out, err = capfd.readouterr()
+        return err if code == 2 else out
+
+    return run
 
 
 @pytest.fixture

@@ -55,14 +55,8 @@ def write_log(
         "oracle_calls": 8120 * (k + 1),
         **{f"time_{p}": (i + 1) * 1e-3 * k for i, p in enumerate(PHASES)},
     } | (columns or {})
-    config = TEMPLATE.format(
-        title=title,
-        method=method,
-        compressor=compressor,
-        seed=seed,
-        rounds=rounds,
-        stepsize=stepsize,
-    )
+    keys = {"title": title, "method": method, "compressor": compressor, "seed": seed}
+    config = TEMPLATE.format(rounds=rounds, stepsize=stepsize, **keys)
     root = {
         "title": title,
         "command": "mpisim run e.toml",

@@ -29,6 +29,11 @@ def table(method, compressor=None, data="sample", workers=6, rounds=20, problem=
     return tables | ({"compressor": compressor} if compressor else {})
 
 
+def settings(*several: str) -> list[str]:
+    """The words of a command line that set them, each KEY=VALUE."""
+    return [word for one in several for word in ("--set", one)]
+
+
 def sampled(items: Iterable, most: int) -> list:
     """At most so many of them, drawn by the session's seed, in their order; without one all."""
     every = list(items)

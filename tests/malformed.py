@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.handmade_logs import write_log
+from tests.helpers import settings as words_of
 
 GOOD = """
 [problem]
@@ -57,11 +58,8 @@ def prepare(folder: Path) -> None:
     (folder / "deep.toml").write_text(f"title = {'[' * 10**5}")
     (folder / "deep-tables.toml").write_text(f"[{'.'.join('a' * 50)}]\nx = 1\n")
     key = ".".join(["a", '"b\\""', "'c\"'"] * 30_000)  # would take gigabytes
-    for name, text in (
-        ("key", f"{key} = 1"),
-        ("header", f"[{key}]"),
-        ("inline", f"x={{y=1, {key}=1}}"),
-    ):
+    texts = {"key": f"{key} = 1", "header": f"[{key}]", "inline": f"x={{y=1, {key}=1}}"}
+    for name, text in texts.items():
         (folder / f"long-{name}.toml").write_text(f"{text}\n")
     (folder / "digits.toml").write_text(f"[run]\nrounds = {'9' * 5000}\n")
     (folder / "syntax.py").write_text("x = 1\ny = = 2\n")
@@ -83,13 +81,7 @@ def prepare(folder: Path) -> None:
 
 def run(*settings: str) -> list[str]:
     """``run good.toml`` with settings."""
-    return [
-        "run",
-        "{d}/good.toml",
-        "--out",
-        "{d}/log.h5",
-        *(word for s in settings for word in ("--set", s)),
-    ]
+    return ["run", "{d}/good.toml", "--out", "{d}/log.h5", *words_of(*settings)]
 
 
 def words(text: str) -> list[str]:

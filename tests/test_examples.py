@@ -14,6 +14,7 @@ import mpisim
 from mpisim.cli import main
 from mpisim.testing import NotChecked
 from tests.comm.jobs import HANG_SECONDS
+from tests.helpers import settings
 from tools import notebook
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -34,39 +35,34 @@ def test_python(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("done ")
 
 
-def test_implementing_a_paper(tmp_path, monkeypatch):
+def test_implementing_a_paper(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     Path("my_dasha_plugin.py").write_text("\n\n".join(examples("how-to/own-paper.md")))
-    mine = ["method.name=my-dasha", "method.a=0.05", "method.stepsize=theory"]
-    original = ["method.name=dasha", "method.a=0.05", "method.stepsize=theory"]
     common = ["problem.name=logistic", "problem.data=sample", "problem.workers=4", "run.rounds=9"]
-    common += ["compressor.name=randk", "compressor.k=10"]
-    flags = [word for s in [*mine, *common] for word in ("--set", s)]
-    plugin = ["--plugin", "my_dasha_plugin.py"]
-    assert main(["run", *plugin, *flags, "--out", "own.h5"]) == 0
-    step = str(mpisim.load("own.h5")[0].attrs["stepsize"])
-    flags = [word for s in [*original, *common] for word in ("--set", s)]
-    assert main(["run", *flags, "--set", f"method.stepsize={step}", "--out", "theirs.h5"]) == 0
-    one, other = (mpisim.load(name)[0].columns["loss"] for name in ("own.h5", "theirs.h5"))
-    assert (one == other).all()
+    common += ["compressor.name=randk", "compressor.k=10", "method.a=0.05"]
+
+    def run(name, step, *words):
+        given = settings(*common, f"method.name={name}", f"method.stepsize={step}")
+        command("run", *given, *words, "--out", f"{name}.h5")
+        return mpisim.load(f"{name}.h5")[0]
+
+    mine = run("my-dasha", "theory", "--plugin", "my_dasha_plugin.py")
+    other = run("dasha", mine.attrs["stepsize"])
+    assert (mine.columns["loss"] == other.columns["loss"]).all()
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
+def test_extending(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    Path("mine_extended.py").write_text("\n\n".join(examples("how-to/extending.md")))
+    common = ["problem.name=logistic", "problem.data=sample", "problem.workers=4", "run.rounds=20"]
+    for given in (
         ["method.name=ef21", "method.stepsize=0.1", "compressor.name=firstk", "compressor.k=10"],
         ["method.name=my-diana", "method.stepsize=theory", "compressor.name=natural"],
-    ],
-)
-def test_extending(settings, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    stem = f"mine_{settings[0].rpartition('=')[2].replace('-', '_')}"
-    Path(f"{stem}.py").write_text("\n\n".join(examples("how-to/extending.md")))
-    settings = [*settings, "problem.name=logistic", "problem.data=sample", "problem.workers=4"]
-    flags = [word for s in [*settings, "run.rounds=20"] for word in ("--set", s)]
-    assert main(["run", "--plugin", f"{stem}.py", *flags, "--out", "log.h5"]) == 0
-    log = mpisim.load("log.h5")[0]
-    assert log.columns["loss"][-1] < log.columns["loss"][0]
+    ):
+        words = settings(*given, *common)
+        command("run", "--plugin", "mine_extended.py", *words, "--out", "log.h5", "--force")
+        log = mpisim.load("log.h5")[0]
+        assert log.columns["loss"][-1] < log.columns["loss"][0]
 
 
 @pytest.fixture
@@ -79,11 +75,10 @@ def one_process(monkeypatch):
     monkeypatch.setattr("mpisim.testing.runs.run_job", no_job)
 
 
-def test_extending_passes_mpisim_check(one_process, tmp_path, capsys):
+def test_extending_passes_mpisim_check(one_process, tmp_path, command):
     plugin = tmp_path / "mine_checked.py"
     plugin.write_text("\n\n".join(examples("how-to/extending.md")))
-    assert main(["check", str(plugin)]) == 0
-    output = capsys.readouterr().out
+    output = command("check", plugin)
     assert "ok      compressor firstk (k = 2): " in output and "ok      method my-diana: " in output
 
 

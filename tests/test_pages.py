@@ -103,9 +103,8 @@ def test_counts_of_verdicts_are_on_record():
         _, result = on_record("permk", f"fig{figure}.paper")
         kinds = ("holds", "crosses", "tie", "does not hold", "not decided")
         count = [str(result[kind] or "") for kind in kinds]
-        row = re.search(
-            rf"^\| {figure} \|(.*)\|$", (ROOT / "run/permk/README.md").read_text(), re.M
-        )
+        page = (ROOT / "run/permk/README.md").read_text()
+        row = re.search(rf"^\| {figure} \|(.*)\|$", page, re.M)
         assert [re.match(r" *(\d*)", cell)[1] for cell in row[1].split("|")] == count, figure
     result, _ = on_record("permk", "fig2.paper")
     assert result == {"not decided": 6}
@@ -128,9 +127,8 @@ def test_commits_on_record_are_in_the_history_or_named():
 
     def git(*words, text=""):
         command = ["git", "-C", str(ROOT), *words]
-        return subprocess.run(command, input=text, capture_output=True, text=True).stdout.split(
-            "\n"
-        )
+        done = subprocess.run(command, input=text, capture_output=True, text=True)
+        return done.stdout.split("\n")
 
     if git("rev-parse", "--is-shallow-repository")[0] != "false":
         pytest.skip("there is no history")
@@ -139,21 +137,21 @@ def test_commits_on_record_are_in_the_history_or_named():
         of = json.loads(file.read_text())
         readme = (file.parents[1] / "README.md").read_text()
         for commit in (*of["run_commits"], of["commit"]):
-            known = commit.split()[0]
-            named[known] = named.get(known, True) and known in readme
+            name = commit.split()[0]
+            named[name] = named.get(name, True) and name in readme
     kinds = zip(named, git("cat-file", "--batch-check", text="\n".join(named)), strict=False)
-    lost = [known for known, kind in kinds if " commit " not in kind]
-    assert [known for known in lost if not named[known]] == []
+    lost = [name for name, kind in kinds if " commit " not in kind]
+    assert [name for name in lost if not named[name]] == []
 
 
 @pytest.mark.parametrize("names", [COMPRESSORS, METHODS, PROBLEMS])
 def test_every_name_is_documented(names):
     page = (ROOT / "docs/reference/experiment.md").read_text()
-    missing = [name for name in names if ours(names[name]) and f"`{name}`" not in page]
+    missing = [name for name in names if built_in(names[name]) and f"`{name}`" not in page]
     assert not missing and len(names) > 5
 
 
-def ours(named) -> bool:
+def built_in(named) -> bool:
     """Whether a class, or a method's estimator, is the package's; other tests register plugins."""
     kind = named if isinstance(named, type) else ESTIMATORS[named.estimator]
     return kind.__module__.startswith("mpisim.")
@@ -172,11 +170,7 @@ def test_pages_hold_what_the_code_says(generated):
 
     pages = [path for path in ROOT.glob("docs/**/*.md") if "<!-- end -->" in path.read_text()]
     assert len(pages) >= 3
-    stale = [
-        str(path.relative_to(ROOT))
-        for path in pages
-        if current(path.read_text()) != path.read_text()
-    ]
+    stale = [path.name for path in pages if current(path.read_text()) != path.read_text()]
     assert not stale, f"{stale}: run python docs/extensions/generated_tables.py"
 
 

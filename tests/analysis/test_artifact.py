@@ -44,8 +44,8 @@ def changed(archive, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def change(name, content, fitting):
-        with zipfile.ZipFile(archive) as whole:
-            files = {one: whole.read(one) for one in whole.namelist()}
+        with zipfile.ZipFile(archive) as file:
+            files = {one: file.read(one) for one in file.namelist()}
         files[name] = content(files.get(name, b""))
         if fitting:
             digests = {n: hashlib.sha256(data).hexdigest() for n, data in files.items()}
@@ -59,13 +59,11 @@ def changed(archive, tmp_path, monkeypatch):
     return change
 
 
-def test_it_is_accepted_elsewhere(archive, tmp_path, monkeypatch, capsys):
+def test_it_is_accepted_elsewhere(archive, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
-    assert main(["verify", str(archive)]) == 0
-    assert main(["verify", str(archive), "--rerun"]) == 2
-    assert "--load-plugins trusts it" in capsys.readouterr().err
-    assert main(["verify", str(archive), "--rerun", "--load-plugins"]) == 0
-    out = capsys.readouterr().out
+    command("verify", archive)
+    assert "--load-plugins trusts it" in command("verify", archive, "--rerun", code=2)
+    out = command("verify", archive, "--rerun", "--load-plugins")
     assert "1 of 1 comparisons drawn" in out and out.endswith("nothing is wrong\n")
 
 
@@ -77,12 +75,11 @@ def test_it_describes_itself(archive):
         assert graph["#fig1.quick"]["result"] and graph["mine/plugin.py"]["contentSize"]
         text = file.read(CHECKLIST).decode()
         assert "| plugins | plugin.py (" in file.read("mine/results/README.md").decode()
-    assert (
-        "| fig1, quick | 10 done |" in text
-        and "| 1, 2, 3, 4, 5 |" in text
-        and "| in minutes |" in text
-    )
-    assert "- [ ] authors are named" in text and "- [x] a license" in text
+    for part in (
+        *("| fig1, quick | 10 done |", "| 1, 2, 3, 4, 5 |", "| in minutes |"),
+        *("- [ ] authors are named", "- [x] a license"),
+    ):
+        assert part in text
 
 
 @pytest.mark.parametrize(
@@ -94,30 +91,27 @@ def test_it_describes_itself(archive):
         (CLAIMS, lambda data: data.replace(b'"holds"', b'"tie"'), True, "judged again holds"),
     ],
 )
-def test_a_change_is_found(name, content, fitting, why, changed, capsys):
-    assert main(["verify", changed(name, content, fitting)]) == 1
-    assert why in capsys.readouterr().out
+def test_a_change_is_detected(name, content, fitting, why, changed, command):
+    assert why in command("verify", changed(name, content, fitting), code=1)
 
 
-def test_other_rows_are_found(changed, capsys):
+def test_other_rows_are_detected(changed, command):
+    rerun = "--rerun", "--load-plugins"
     file = changed("mine/fig1.toml", lambda data: data.replace(b"k = 10", b"k = 11"), True)
-    assert main(["verify", file, "--rerun", "--load-plugins"]) == 1
-    assert "no such run in the figure's grid" in capsys.readouterr().out
+    assert "no such run in the figure's grid" in command("verify", file, *rerun, code=1)
     digest = rb'(-[0-9a-f]{8}": ")[0-9a-f]{8}'
     file = changed(CLAIMS, lambda data: re.sub(digest, rb"\g<1>00000000", data), True)
-    assert main(["verify", file, "--rerun", "--load-plugins"]) == 1
-    assert capsys.readouterr().out.count("other rows than on record") == 10
+    assert command("verify", file, *rerun, code=1).count("other rows than on record") == 10
 
 
 @pytest.mark.parametrize("name", ["../outside.py", "mine/../../outside.py", "/tmp/outside.py"])
-def test_no_file_is_written_elsewhere(name, changed, capsys):
-    assert main(["verify", changed(name, lambda data: b"1", True)]) == 2
-    assert "is not allowed as the name of a file" in capsys.readouterr().err
+def test_no_file_is_written_elsewhere(name, changed, command):
+    line = command("verify", changed(name, lambda data: b"1", True), code=2)
+    assert "is not allowed as the name of a file" in line
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no zip", b"PK\x05\x06" + bytes(18)])
-def test_what_is_no_archive(content, tmp_path, capsys):
+def test_what_is_no_archive(content, tmp_path, command):
     (tmp_path / "some.zip").write_bytes(content)
-    assert main(["verify", str(tmp_path / "some.zip")]) == 2
-    err = capsys.readouterr().err
-    assert "some.zip" in err and err.count("\n") == 1
+    line = command("verify", tmp_path / "some.zip", code=2)
+    assert "some.zip" in line and line.count("\n") == 1

@@ -7,7 +7,6 @@ import pytest
 
 from mpisim.analysis import card
 from mpisim.analysis.card_bits import entropies
-from mpisim.cli.entry import main
 from mpisim.compressors import make
 from mpisim.testing import SINGLE
 from tests.compressors.cases import draw
@@ -56,33 +55,28 @@ def test_the_entropy_codec_changes_bits_alone():
     assert entropy.bits.max() < 4 < 9 == paper.bits.min()
 
 
-def test_a_card_is_printed_and_drawn(tmp_path, capsys):
+def test_a_card_is_printed_and_drawn(tmp_path, command):
     out = tmp_path / "card.png"
-    words = ["--set", "compressor.k=5", "--d", "60", "--d", "80", "-o", str(out)]
-    assert main(["card", "topk", *words]) == 0
-    text = capsys.readouterr().out
+    words = ["--set", "compressor.k=5", "--d", "60", "--d", "80", "-o", out]
+    text = command("card", "topk", *words)
     assert "topk (k = 5): 64 workers" in text and "alpha: 0.0833333 claimed" in text
     assert "d = 80" in text and "pays on links below" in text
     assert out.read_bytes().startswith(b"\x89PNG")
 
 
-def test_vectors_of_a_file_and_a_page(tmp_path, capsys):
+def test_vectors_of_a_file_and_a_page(tmp_path, command):
     vectors, out = tmp_path / "v.npy", tmp_path / "card.html"
     np.save(vectors, np.random.default_rng(0).standard_normal((7, 33)).astype(np.float32))
-    words = ["--vectors", str(vectors), "--d", "60", "-o", str(out)]
-    assert main(["card", "natural", *words]) == 0
-    text = capsys.readouterr().out
+    words = ["card", "natural", "--vectors", vectors, "--d", "60", "-o", out]
+    text = command(*words)
     assert "33    given" in text or "33  given" in text
     page = out.read_text()
     assert "data:image/png;base64,iVBOR" in page and "natural: 64 workers" in page
     np.save(vectors, np.zeros((7, 33)))
-    assert main(["card", "natural", *words]) == 2
-    assert "finite and not zero" in capsys.readouterr().err
+    assert "finite and not zero" in command(*words, code=2)
 
 
 D, M = 64, 50
-
-
 V = np.random.default_rng(0).standard_normal((M, D))
 
 
@@ -90,15 +84,10 @@ def bits_of(**table) -> dict[str, float]:
     return entropies(make(table).bind(D, M, SINGLE).compress(V, draw(M)))
 
 
-def test_values_and_indices():
+def test_bits_by_hand():
     assert bits_of(name="randk", k=6) == {"values": 192}
-    topk = bits_of(name="topk", k=6)
-    assert topk["values"] == 192 and topk["indices"] == pytest.approx(log2(comb(D, 6)))
-
-
-def test_signs_and_scales():
-    assert bits_of(name="scaled-sign") == {"norms": 32, "signs": D}
-    assert bits_of(name="drive") == {"norms": 32, "signs": D}
+    assert bits_of(name="topk", k=6) == pytest.approx({"values": 192, "indices": log2(comb(D, 6))})
+    assert bits_of(name="scaled-sign") == {"norms": 32, "signs": D} == bits_of(name="drive")
 
 
 @pytest.mark.parametrize("table", [{"name": "qsgd", "s": 3}, {"name": "natural"}])

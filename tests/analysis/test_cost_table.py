@@ -13,7 +13,6 @@ from mpisim.analysis.costs import parse
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.curves import about_framing as note
 from mpisim.analysis.run_groups import group_runs
-from mpisim.cli import main
 from mpisim.compressors import COMPRESSORS
 from mpisim.core.errors import InputError
 from mpisim.methods.method_table import METHODS
@@ -24,31 +23,26 @@ from mpisim.runs.log.reader import read, read_all
 K = np.arange(51)
 
 
-def output(capsys, *arguments):
-    assert main(["show", *map(str, arguments)]) == 0
-    return capsys.readouterr().out.rstrip("\n")
-
-
 @pytest.fixture
 def logs(make_log):
     """MARINA with two seeds, which reach 0.01 after 24 and 47 rounds, and DIANA, which does not."""
-    return [
-        make_log(rate=0.2),
-        make_log(rate=0.1, seed=2),
-        make_log(method="diana", rate=0.05),
-    ]
+    diana = make_log(method="diana", rate=0.05)
+    return [make_log(rate=0.2), make_log(rate=0.1, seed=2), diana]
 
 
-def test_means_and_deviations_over_seeds(logs, capsys):
-    text = output(capsys, *logs, "--target", "grad_norm_sq=1e-2", "--csv")
-    marina, diana = csv.DictReader(io.StringIO(text))
+@pytest.fixture
+def rows(command):
+    """rows(*words): of `mpisim show`."""
+    return lambda *words: list(csv.DictReader(io.StringIO(command("show", *words, "--csv"))))
+
+
+def test_means_and_deviations_over_seeds(logs, rows):
+    marina, diana = rows(*logs, "--target", "grad_norm_sq=1e-2")
     assert marina["name"] == "MARINA" and (marina["runs"], marina["reached"]) == ("2", "2")
-    rounds = np.array([24, 47])
-    for name, values in {
-        "round": rounds,
-        "bits_per_worker": 320 * rounds + 4000,
-        "seconds": 0.036 * rounds,
-    }.items():
+    k = np.array([24, 47])
+    for name, values in (
+        *(("round", k), ("bits_per_worker", 320 * k + 4000), ("seconds", 0.036 * k)),
+    ):
         assert float(marina[name]) == pytest.approx(values.mean())
         assert float(marina[f"{name}_deviation"]) == pytest.approx(values.std(ddof=1))
     assert (diana["runs"], diana["reached"], diana["round"]) == ("1", "0", "")
@@ -82,15 +76,15 @@ def test_a_column_has_a_direction(text, shown):
     assert str(parse(text)) == shown and parse(shown.replace("≤", "<=").replace("≥", ">=")).y
 
 
-def test_an_accuracy_is_met_from_above(make_log, capsys):
+def test_an_accuracy_is_met_from_above(make_log, rows, command):
     rising = [{"test_accuracy": np.minimum(0.9, k * K)} for k in (0.1, 0.05)]
     logs = [make_log(seed=s, columns=values) for s, values in enumerate(rising)]
     for text in ("test_accuracy=0.8", "test_accuracy>=0.8"):
-        [row] = csv.DictReader(io.StringIO(output(capsys, *logs, "--target", text, "--csv")))
+        [row] = rows(*logs, "--target", text)
         assert (row["reached"], row["round"]) == ("2", "12.0")  # 8 and 16
         assert (row["target"], row["sign"], row["at_start"]) == ("0.8", ">=", "0")
     logs.append(make_log(seed=3, columns={"test_accuracy": 0.01 * K}))
-    text = output(capsys, *logs, "--target", "test_accuracy=0.8")
+    text = command("show", *logs, "--target", "test_accuracy=0.8")
     assert "test_accuracy ≥ 0.8" in text and "2 of 3 runs reach it: ended at 0.5" in text
     costs = table(logs[:2], 0.8, "test_accuracy")
     assert [(cost.round, cost.medians["round"], cost.runs) for cost in costs] == [(12, 12, 2)]
@@ -99,16 +93,14 @@ def test_an_accuracy_is_met_from_above(make_log, capsys):
         table(logs, 1e6, "bits_up")
 
 
-def test_a_target_met_at_the_start_is_stated(make_log, capsys):
-    logs = [make_log(), make_log(seed=2, columns={"loss": 2 / (1 + K)})]
-    text = output(capsys, *logs, "--target", "loss=3")
-    assert "  0 ± 0, met at the start  " in text
-    text = output(capsys, *logs, "--target", "loss=1")
-    assert "  0.5 ± 0.7071, met at the start by 1 of 2  " in text
-    assert "at the start" not in output(capsys, *logs, "--target", "loss=0.5")
-    text = output(capsys, *logs, "--target", "loss>=0.5", "--latex")
+def test_a_target_met_at_the_start_is_stated(make_log, rows, command):
+    show = ("show", make_log(), make_log(seed=2, columns={"loss": 2 / (1 + K)}), "--target")
+    assert "  0 ± 0, met at the start  " in command(*show, "loss=3")
+    assert "  0.5 ± 0.7071, met at the start by 1 of 2  " in command(*show, "loss=1")
+    assert "at the start" not in command(*show, "loss=0.5")
+    text = command(*show, "loss>=0.5", "--latex")
     assert r"$f(x^k) \ge 0.5$" in text and "met at the start" in text
-    [row] = csv.DictReader(io.StringIO(output(capsys, *logs, "--target", "loss=1", "--csv")))
+    [row] = rows(*show[1:], "loss=1")
     assert (row["sign"], row["at_start"]) == ("<=", "1")
 
 
@@ -153,12 +145,11 @@ def test_an_axis_with_framing(make):
     assert np.array_equal(total.values(log), 5 * 464 * K)
 
 
-def test_table(make, capsys):
+def test_table(make, rows, command):
     path = make(144)
 
     def printed(*flags):
-        assert main(["show", str(path), *TARGET, *flags]) == 0
-        return capsys.readouterr().out
+        return command("show", path, *TARGET, *flags)
 
     text = printed()
     assert "2.24" in text and text.endswith(
@@ -168,9 +159,9 @@ def test_table(make, capsys):
     assert "% framing adds 45" in printed("--latex")
     text = printed("--framing")
     assert "kbit/worker with framing" in text and "3.248" in text and "adds" not in text
-    [row] = csv.DictReader(io.StringIO(printed("--csv", "--framing")))
+    [row] = rows(path, *TARGET, "--framing")
     assert float(row["bits_per_worker_with_framing"]) == 7 * 464
-    [row] = csv.DictReader(io.StringIO(printed("--csv")))
+    [row] = rows(path, *TARGET)
     assert float(row["bits_per_worker"]) == 7 * 320
     [cost] = mpisim.table(path, 0.5, framing=True)
     assert cost.bits_per_worker == 7 * 464

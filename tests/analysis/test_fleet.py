@@ -12,7 +12,6 @@ from scipy.stats import norm
 from mpisim.analysis.fleet import seconds as seconds_of_fleets
 from mpisim.analysis.fleet.seconds import FleetSeconds, Rounds, fedscale, made, seconds
 from mpisim.analysis.link_model import ModelledSeconds, Traffic
-from mpisim.cli import main
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire, parse
 from mpisim.core.rng import purpose_key
@@ -28,6 +27,7 @@ def rounds(n, rows, fleet, up=1e6, senders=None, down=0.0, base=0.0, calls=None,
     return made(traffic, k * base, k * (calls or 0.0), fleet, None)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("text", ["10mbit/50mbit,20ms", "1mbit", "unlimited,3ms", "64kbit/1gbit"])
 def test_equal_clients_take_the_seconds_of_the_network_model_exactly(make_log, text):
     more = np.cumsum(np.random.default_rng(0).integers(100, 5000, 51))
@@ -172,18 +172,16 @@ def test_fedscale_by_hand():
     assert seconds(case, fleet).seconds == pytest.approx(expected * np.array([1, 2]), rel=1e-13)
 
 
-def test_the_command(make_log, capsys, tmp_path):
-    paths = [str(make_log(rate=0.2)), str(make_log(rate=0.2, seed=2)), str(make_log("diana"))]
+def test_the_command(make_log, command, tmp_path):
+    paths = [make_log(rate=0.2), make_log(rate=0.2, seed=2), make_log("diana")]
     fleets = ["--fleet", "1mbit", "--fleet", "mlab:BR", "--set", "fleet.devices=phones"]
     target = ["--target", "grad_norm_sq=1e-2", "--draws", "5"]
     picture = tmp_path / "fleet.png"
-    assert main(["fleet", *paths, *fleets, *target, "--csv", "-o", str(picture)]) == 0
-    text = capsys.readouterr().out
+    text = command("fleet", *paths, *fleets, *target, "--csv", "-o", picture)
     rows = list(csv.DictReader(io.StringIO(text.rpartition("\nwrote")[0])))
     assert [row["name"] for row in rows] == ["MARINA", "MARINA", "DIANA", "DIANA"]
     assert rows[0]["fleet"] == "1mbit, devices phones" and rows[0]["runs"] == "2"
     low, middle, high = (float(rows[1][f"seconds_p{level}"]) for level in (5, 50, 95))
     assert 0 < low < middle < high and picture.stat().st_size > 1000
     assert rows[2]["seconds_p50"]
-    assert main(["fleet", paths[0], "--fleet", "mlab:BR", "--draws", "2"]) == 0
-    assert "round ≥ 50" in capsys.readouterr().out
+    assert "round ≥ 50" in command("fleet", paths[0], "--fleet", "mlab:BR", "--draws", "2")

@@ -152,9 +152,8 @@ def test_idle_workers_pay_nothing(ranks):
     values = {name: value for name, value in vars(every).items() if value is not None}
     ends = {name: value[[0, -1]] for name, value in values.items() if name != "workers"}
     last = dataclasses.replace(every, **ends)
-    assert seconds(Links(up=100.0, shared=True, ranks=ranks), last)[-1] == pytest.approx(
-        3 * a_message
-    )
+    result = seconds(Links(up=100.0, shared=True, ranks=ranks), last)
+    assert result[-1] == pytest.approx(3 * a_message)
 
 
 EXTRA = 8 * (22 + 66)  # bits of a message that fits a packet

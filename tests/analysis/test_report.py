@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -46,11 +47,8 @@ def test_curves_are_those_of_plot(make_log, write):
     assert curve["label"] == "MARINA + RandK (K = 10)" and curve["runs"] == 2
     assert [axis["key"] for axis in data["x"]] == X + MODELLED
     assert [axis["key"] for axis in data["y"]] == ["grad_norm_sq", "loss", "mean_grad_norm_sq"]
-    for x in (
-        Axis("bits_up", log=True),
-        Axis("round", log=False),
-        ModelledSeconds("seconds", True, links=parse("100mbit")),
-    ):
+    modelled = ModelledSeconds("seconds", True, links=parse("100mbit"))
+    for x in (Axis("bits_up", log=True), Axis("round", log=False), modelled):
         key = "seconds@100mbit" if x.name == "seconds" else x.name
         full, shown = over_seeds(logs, x, Axis("loss", log=True)), curve["points"][key]["loss"]
         assert len(shown["x"]) <= MOST + 2 and shown.keys() == {"x", "y", "low", "high"}
@@ -64,29 +62,14 @@ def test_the_reader_chooses_clients_deadline_and_target(make_log, write):
     logs = read_all([make_log(rate=0.2), make_log("diana", rate=0.3)])
     _, plain = write()
     assert plain["sections"][0]["fleets"] == {}
-    how = [
-        "--fleet",
-        "1mbit",
-        "--fleet",
-        "mlab:US",
-        "--target",
-        "round>=10",
-        "--target",
-        "round>=50",
-    ]
+    how = ["--fleet=1mbit", "--fleet=mlab:US", "--target=round>=10", "--target=round>=50"]
     shown = write(*how)[1]["sections"][0]["fleets"]
     assert shown["fleet"] == ["1mbit", "mlab:US"] and shown["deadline"][:2] == ["none", "0.1 s"]
     targets = [Target("round", k, rises=True) for k in (10, 50)]
-    every = [
-        [
-            c
-            for c in fleet_costs(logs, [replace(Fleet(text), deadline=limit)], targets, 5)
-            if c.target == t
-        ]
-        for text in shown["fleet"]
-        for limit in DEADLINES
-        for t in targets
-    ]
+    every = []
+    for text, limit in product(shown["fleet"], DEADLINES):
+        costs = fleet_costs(logs, [replace(Fleet(text), deadline=limit)], targets, 5)
+        every += [[cost for cost in costs if cost.target == target] for target in targets]
     assert len(shown["tables"]) == len(every) == 2 * 5 * 2
     for rows, costs in zip(shown["tables"], every, strict=True):
         assert [row[2] for row in rows] == sorted(row[2] for row in rows)

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+from pathlib import Path
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -18,34 +19,10 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
 FLAGS += ("--host-resolver-rules=MAP * ~NOTFOUND", "--window-size=1240,1000")
-ERRORS = """<head><script>
-const errors = [];
-addEventListener("error", (event) => errors.push(event.message));
-addEventListener("securitypolicyviolation", (event) => errors.push(event.violatedDirective));
-</script>"""
-READER = """<script>
-addEventListener("load", () => {{
-  const found = {{}}, all = (query) => [...document.querySelectorAll(query)];
-  const form = document.getElementById("choices");
-  const choose = (name, value) => {{
-    form[name].value = value;
-    form[name].dispatchEvent(new Event("change"));
-  }};
-  const state = () => ({{
-    curves: all("path.curve").map((path) => path.getAttribute("d").split("L").length),
-    bands: all("path.band").length,
-    labels: all(".xlabel, .ylabel").map((text) => text.textContent),
-    ticks: all("#chart text").length,
-  }});
-  {actions}
-  found.errors = errors;
-  found.loaded = performance.getEntriesByType("resource").length;
-  const out = document.createElement("pre");
-  out.id = "found";
-  out.textContent = JSON.stringify(found);
-  document.body.append(out);
-}});
-</script></body>"""
+_, *PARTS = re.split(
+    r"^// == (\w+)\n", Path(__file__).with_name("browser.js").read_text(), flags=re.M
+)
+SCRIPTS = dict(zip(PARTS[::2], PARTS[1::2], strict=True))
 
 pytestmark = [
     pytest.mark.slow,
@@ -73,11 +50,13 @@ def browse(page, *flags, choices=""):
     return job.stdout
 
 
-def found(page, actions, choices=""):
-    """What the ``actions``, in JavaScript, put into ``found``."""
-    text = page.read_text().replace("<head>", ERRORS)
+def after(page, part, choices=""):
+    """What this part of browser.js puts into ``found``."""
+    errors, reader = (f"<script>\n{SCRIPTS[name]}</script>" for name in ("errors", "reader"))
+    text = page.read_text().replace("<head>", f"<head>{errors}")
+    text = text.replace("</body>", reader.replace("ACTIONS", SCRIPTS[part]) + "</body>")
     tried = page.with_name("tried.html")
-    tried.write_text(text.replace("</body>", READER.format(actions=actions)))
+    tried.write_text(text)
     shown = browse(tried, "--dump-dom", choices=choices)
     [content] = re.findall(r'<pre id="found">(.*?)</pre>', shown, re.DOTALL)
     result = json.loads(html.unescape(content))
@@ -86,23 +65,7 @@ def found(page, actions, choices=""):
 
 
 def test_axes_and_problems_can_be_chosen(report):
-    seen = found(
-        report,
-        """
-        found.first = state();
-        found.names = [...form.problem.options].map((option) => option.text);
-        found.visible = all("section.problem").map((section) => !section.hidden);
-        choose("problem", 1);
-        found.pairs = {};
-        for (const x of form.x.options) for (const y of form.y.options) {
-          choose("x", x.value); choose("y", y.value);
-          found.pairs[x.value + " " + y.value] = state();
-        }
-        found.then = all("section.problem").map((section) => !section.hidden);
-        form.logx.click(); form.logy.click();
-        found.linear = state();
-        """,
-    )
+    seen = after(report, "axes")
     mushrooms = "non-convex loss on mushrooms, 5 workers"
     assert seen["names"] == ["non-convex loss on a9a, 5 workers", mushrooms]
     assert seen["visible"] == [True, False] and seen["then"] == [False, True]
@@ -118,36 +81,7 @@ def test_axes_and_problems_can_be_chosen(report):
 
 
 def test_points_are_shown_and_compared_with_pointer_and_keys(report):
-    seen = found(
-        report,
-        """
-        const svg = document.querySelector("#chart svg"), box = svg.getBoundingClientRect();
-        const end = svg.querySelector("path.curve").getPointAtLength(1e9);
-        const zoom = box.width / svg.viewBox.baseVal.width;
-        const move = (x, y) => svg.dispatchEvent(
-          new PointerEvent("pointermove", {clientX: x, clientY: y, bubbles: true}));
-        move(box.left + zoom * end.x, box.top + zoom * end.y);
-        found.tip = [tip.hidden, tip.innerText];
-        move(box.left + box.width - 2, box.top + 2);
-        found.away = tip.hidden;
-        const at = (curve, end) => {
-          const path = svg.querySelectorAll("path.curve")[curve];
-          const point = path.getPointAtLength(end ? 1e9 : 0);
-          return {clientX: box.left + zoom * point.x, clientY: box.top + zoom * point.y};
-        };
-        svg.dispatchEvent(new PointerEvent("pointerdown", at(0, false)));
-        svg.dispatchEvent(new PointerEvent("pointermove", at(1, true)));
-        svg.dispatchEvent(new PointerEvent("pointerup", at(1, true)));
-        move(box.left + box.width - 2, box.top + 2);
-        found.compared = tip.innerText;
-        const press = (key) => svg.dispatchEvent(new KeyboardEvent("keydown", {key}));
-        press("Escape");
-        found.ended = tip.hidden;
-        ["ArrowRight", "ArrowRight", "ArrowRight", "Enter", "ArrowDown"].forEach(press);
-        found.keys = tip.innerText;
-        """,
-        choices="problem=1&x=round&y=grad_norm_sq",
-    )
+    seen = after(report, "points", choices="problem=1&x=round&y=grad_norm_sq")
     hidden, text = seen["tip"]
     label, x, y = text.splitlines()
     assert not hidden and (label, x) == ("DIANA", "round: 50")
@@ -164,37 +98,13 @@ def test_points_are_shown_and_compared_with_pointer_and_keys(report):
 
 
 def test_curves_can_be_hidden_and_links_keep_the_choices(report):
-    seen = found(
-        report,
-        """
-        found.start = state();
-        document.querySelector("#legend input").click();
-        found.fewer = state();
-        document.getElementById("none").click();
-        found.none = state();
-        document.getElementById("all").click();
-        found.all = state();
-        choose("y", "mean_grad_norm_sq");
-        found.address = location.hash;
-        document.getElementById("in").click();
-        document.querySelector("#legend input").click();
-        found.zoomed = location.hash;
-        found.shown = state();
-        recall();
-        draw();
-        found.again = state();
-        found.file = picture(chart.svg, drawn());
-        document.getElementById("whole").click();
-        found.whole = location.hash;
-        """,
-        choices="problem=1&x=seconds&y=loss&logy=0",
-    )
+    seen = after(report, "legend", choices="problem=1&x=seconds&y=loss&logy=0")
     assert seen["start"]["labels"] == ["seconds", "f(xᵏ)"]
     assert [len(seen[name]["curves"]) for name in ("start", "fewer", "none", "all")] == [2, 1, 0, 2]
     assert seen["address"] == "#problem=1&x=seconds&y=mean_grad_norm_sq&logx=1&logy=1"
     words = dict(parse_qsl(seen["zoomed"][1:]))
     assert words["hide"] == "0" and len(words["view"].split(",")) == 4
     assert seen["shown"] == seen["again"] and len(seen["again"]["curves"]) == 1
-    assert seen["whole"] == seen["address"] + "&hide=0"
+    assert seen["full"] == seen["address"] + "&hide=0"
     texts = re.findall(r"<text[^>]*>([^<]*)</text>", seen["file"])
     assert texts[-1].startswith("MARINA") and 'fill="#fff"' in seen["file"]

@@ -11,7 +11,6 @@ import pytest
 import mpisim
 from mpisim.analysis.formatting import columns, escaped, table
 from mpisim.analysis.rows import all_rows
-from mpisim.cli import main
 from mpisim.runs.log.reader import read, read_all
 
 
@@ -32,11 +31,10 @@ def test_rows_of_several_logs(make_log):
     assert rows["seconds"].tolist() == pytest.approx([0, 0.036, 0, 0.036, 0.072])
 
 
-def test_csv_has_all_digits(make_log, capsys):
+def test_csv_has_all_digits(make_log, command):
     path = make_log(rounds=3, columns={"loss": np.array([1 / 3, 1e-300, np.nan, -np.inf])})
-    assert main(["export", str(path), "--csv"]) == 0
     out = path.with_suffix(".csv")
-    assert capsys.readouterr().out.strip() == str(out)
+    assert command("export", path, "--csv").strip() == str(out)
     with out.open(newline="") as file:
         result = list(csv.DictReader(file))
     log = read(path)
@@ -56,13 +54,13 @@ def by_polars(path):
 
 
 @pytest.mark.parametrize(("written", "result"), [("pyarrow", by_pyarrow), ("polars", by_polars)])
-def test_parquet(make_log, written, result, monkeypatch):
+def test_parquet(make_log, written, result, monkeypatch, command):
     pytest.importorskip(written)
     if written == "polars":
         monkeypatch.setitem(sys.modules, "pyarrow", None)
     path = make_log(rounds=4)
     out = path.with_suffix(".parquet")
-    assert main(["export", str(path), "--parquet"]) == 0
+    command("export", path, "--parquet")
     columns = result(out)
     expected = all_rows([read(path)])
     assert list(columns) == list(expected)
@@ -85,15 +83,13 @@ def varied(make_log):
     return path.parent
 
 
-def test_list_and_export_have_one_key(varied, capsys):
+def test_list_and_export_have_one_key(varied, command):
     """Rows of both tables are joined by the log, and need not be: settings are in both."""
     pandas = pytest.importorskip("pandas")
     out = varied / "rows.csv"
-    named = [str(varied / "*.h5"), str(varied / "below" / "*.h5")]
-    assert main(["export", *named, "-o", str(out)]) == 0
-    capsys.readouterr()
-    assert main(["show", str(varied), "--csv", "--all-settings"]) == 0
-    listed = pandas.read_csv(io.StringIO(capsys.readouterr().out)).set_index("log")
+    command("export", varied / "*.h5", varied / "below" / "*.h5", "-o", out)
+    text = command("show", varied, "--csv", "--all-settings")
+    listed = pandas.read_csv(io.StringIO(text)).set_index("log")
     rows = pandas.read_csv(out)
     assert set(rows["log"]) == set(listed.index) == {"log1.h5", "log2.h5", "below/deep.h5"}
     last = rows[rows["round"] == 2].set_index("log").loc[listed.index]
@@ -102,15 +98,15 @@ def test_list_and_export_have_one_key(varied, capsys):
     assert "problem.data" in listed and "problem.data" not in last
 
 
-def test_a_table_of_costs_is_what_the_command_prints(make_log, capsys):
+def test_a_table_of_costs_is_what_the_command_prints(make_log, command):
     pandas = pytest.importorskip("pandas")
     for seed, rate in enumerate((0.1, 0.2, 0.4), start=1):
         folder = make_log(seed=seed, rate=rate).parent
     make_log(stepsize="0.5", rate=1e-6)
     target = 1e-2
     costs = mpisim.table(folder, target)
-    assert main(["show", str(folder / "*.h5"), "--target", f"grad_norm_sq={target}"]) == 0
-    assert capsys.readouterr().out == f"{costs}\n"
+    text = command("show", folder / "*.h5", "--target", f"grad_norm_sq={target}")
+    assert text == f"{costs}\n"
     first = next(cost for cost in costs if cost.runs == 3)
     rounds = [np.ceil(np.log(1 / target) / rate) for rate in (0.1, 0.2, 0.4)]
     assert first.round == pytest.approx(np.mean(rounds)) and first.medians["round"] == rounds[1]
@@ -141,9 +137,8 @@ def test_text_has_columns_and_numbers_flush_right():
 
 def test_markdown_and_latex_show_signs_as_they_are():
     cells = [[escaped(str(cell)) for cell in row] for row in ROWS]
-    assert (
-        table(HEAD, cells, "markdown").splitlines()[2] == r"| a_b \| c | 7 | 0.3333333333333333 |"
-    )
+    row = table(HEAD, cells, "markdown").splitlines()[2]
+    assert row == r"| a_b \| c | 7 | 0.3333333333333333 |"
     assert escaped("`a` <b> $c *d \\") == r"\`a\` \<b> \$c \*d \\"
     latex = table(["γ & ω"], [[r"50% #1 {x} ~ ^ \ a_b ≤ 3 | <"]], "latex")
     assert latex.isascii() and r"$\gamma$ \& $\omega$" in latex

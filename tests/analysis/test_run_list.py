@@ -23,46 +23,34 @@ def folder(make_log):
     return path.parent
 
 
-def listed(folder, capsys, *flags):
-    assert main(["show", str(folder), *flags]) == 0
-    return capsys.readouterr().out
+@pytest.fixture
+def rows(folder, command):
+    """rows(*flags): those of the folder."""
+    return lambda *flags: list(
+        csv.DictReader(io.StringIO(command("show", folder, "--csv", *flags)))
+    )
 
 
-def rows(folder, capsys, *flags):
-    return list(csv.DictReader(io.StringIO(listed(folder, capsys, "--csv", *flags))))
-
-
-def test_rows_have_what_varies_and_how_runs_ended(folder, capsys):
-    result = rows(folder, capsys)
+def test_rows_have_what_varies_and_how_runs_ended(rows):
+    result = rows()
     assert [row["log"] for row in result] == ["below/deep.h5", "log1.h5", "log2.h5"]
     settings = ["method.stepsize", "run.seed"]
     ends = ["status", "round", "loss", "grad_norm_sq", "bits_per_worker", "seconds"]
     assert list(result[0]) == ["log", *settings, *ends, "label", "n", "seed", "stepsize"]
     deep = result[0]
-    assert (deep["method.stepsize"], deep["run.seed"], deep["status"]) == (
-        "4 × theory",
-        "3",
-        "done",
-    )
+    assert [deep[name] for name in settings + ends[:1]] == ["4 × theory", "3", "done"]
     assert (deep["round"], deep["bits_per_worker"]) == ("50", str(320.0 * 50 + 4000))
     assert float(deep["grad_norm_sq"]) == np.exp(-0.1 * 3 * 50)
     assert float(deep["seconds"]) == pytest.approx(1.8)
 
 
-@pytest.mark.parametrize(
-    ("flags", "seeds"),
-    [
-        ([], "312"),
-        (["--reverse"], "213"),
-        (["--sort", "run.seed"], "123"),
-        (["--sort", "grad_norm_sq"], "321"),
-        (["--sort", "grad_norm_sq", "--reverse"], "123"),
-        (["--sort", "status"], "132"),
-        (["--sort", "method.stepsize"], "321"),  # 4 before 16; equal ones as they were
-    ],
-)
-def test_order(folder, capsys, flags, seeds):
-    assert [row["run.seed"] for row in rows(folder, capsys, *flags)] == list(seeds)
+def test_order(rows):
+    for flags, seeds in (
+        *(("", "312"), ("--reverse", "213"), ("--sort=run.seed", "123")),
+        *(("--sort=grad_norm_sq", "321"), ("--sort=grad_norm_sq --reverse", "123")),
+        *(("--sort=status", "132"), ("--sort=method.stepsize", "321")),  # 4 before 16
+    ):
+        assert [row["run.seed"] for row in rows(*flags.split())] == list(seeds), flags
 
 
 def test_order_of_cells_of_all_kinds():
@@ -83,25 +71,23 @@ def test_what_cannot_be_read_is_passed_over(folder, capsys):
     ]
 
 
-def test_a_folder_without_any_good_log_is_a_mistake(tmp_path, capsys):
+def test_a_folder_without_any_good_log_is_a_mistake(tmp_path, command):
     (tmp_path / "broken.h5").write_bytes(b"nothing")
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file["x"] = 1.0
-    for command in (["show"], ["plot", "-o", f"{tmp_path}/a.html"], ["show", "--target=loss=1"]):
-        assert main([*command, str(tmp_path)]) == 2
-        out, err = capsys.readouterr()
-        assert len(err.splitlines()) == 3 and not out and not (tmp_path / "a.html").exists()
-        assert "broken.h5: not a log" in err and "other.h5: not an mpisim log" in err
-        assert err.splitlines()[-1] == "mpisim: none of the 2 files is a log that can be read"
+    for words in (["show"], ["plot", "-o", f"{tmp_path}/a.html"], ["show", "--target=loss=1"]):
+        lines = command(*words, tmp_path, code=2).splitlines()
+        assert len(lines) == 3 and not (tmp_path / "a.html").exists()
+        assert "broken.h5: not a log" in lines[0] and "other.h5: not an mpisim log" in lines[1]
+        assert lines[-1] == "mpisim: none of the 2 files is a log that can be read"
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_a_list_fits_the_terminal(width, folder, monkeypatch, capsys):
+def test_a_list_fits_the_terminal(width, folder, monkeypatch, command):
     (folder / "log1.h5").rename(folder / f"{'long' * 10}.h5")
     monkeypatch.setattr("mpisim.cli.logs.is_terminal", lambda stream: True)
     monkeypatch.setenv("COLUMNS", str(width))
-    assert main(["show", str(folder)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = command("show", folder).splitlines()
     assert max(map(len, lines)) <= width and len(lines) in (4, 5)
     assert lines[0].split()[:2] == ["log", "stepsize"] and "…" in "".join(lines)
     assert "grad_norm_sq" in lines[0]

@@ -1,5 +1,6 @@
 """`mpisim verify`: nothing is wrong with a log as it is, and whatever is changed in it is found."""
 
+import shutil
 from pathlib import Path
 
 import h5py
@@ -8,7 +9,6 @@ import pytest
 
 from mpisim.analysis.verify.checks import as_written, checks
 from mpisim.analysis.verify.repeat import COLUMNS
-from mpisim.cli import main
 from mpisim.methods.estimators.feedback import OneBitAdam
 from mpisim.runs.log.reader import read
 from tests.helpers import cut_rows, forged, run_tables, table
@@ -17,20 +17,25 @@ MARINA = {"name": "marina", "stepsize": 0.1, "p": 0.3}
 RANDK = {"name": "randk", "k": 4}
 
 
-def verified(log, capfd, *flags):
-    """Exit code and what is printed."""
-    capfd.readouterr()
-    code = main(["verify", str(log), *flags])
-    return code, capfd.readouterr().out
-
-
-def changed(tmp_path, change):
-    """A log in which ``change(file)`` was made."""
-    log = tmp_path / "log.h5"
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    """A log in which nothing is wrong."""
+    log = tmp_path_factory.mktemp("good") / "log.h5"
     run_tables(table(MARINA, RANDK), log)
-    with forged(log) as file:
-        change(file)
     return log
+
+
+@pytest.fixture
+def changed(good, tmp_path):
+    """changed(change): a log in which ``change(file)`` was made."""
+
+    def one(change):
+        log = shutil.copy(good, tmp_path)
+        with forged(log) as file:
+            change(file)
+        return log
+
+    return one
 
 
 def shifted(name, row, by):
@@ -72,9 +77,9 @@ def shortened(file):
         (shortened, "done, but the last row is that of round 14 of 20"),
     ],
 )
-def test_what_is_changed_is_detected(change, message, tmp_path, capfd):
-    code, result = verified(changed(tmp_path, change), capfd)
-    assert code == 1 and message in result and "checks failed" in result
+def test_what_is_changed_is_detected(change, message, changed, command):
+    result = command("verify", changed(change), code=1)
+    assert message in result and "checks failed" in result
 
 
 @pytest.mark.parametrize(
@@ -85,15 +90,14 @@ def test_what_is_changed_is_detected(change, message, tmp_path, capfd):
         (shifted("final/x", 3, 1e-16), "final/x differs, and no column does"),
     ],
 )
-def test_what_only_a_rerun_finds(change, message, tmp_path, capfd):
-    log = changed(tmp_path, change)
-    assert verified(log, capfd)[0] == 0
-    code, result = verified(log, capfd, "--rerun")
-    assert code == 1 and message in result
+def test_what_only_a_rerun_finds(change, message, changed, command):
+    log = changed(change)
+    command("verify", log)
+    assert message in command("verify", log, "--rerun", code=1)
 
 
 @pytest.mark.parametrize("log_every", [1, 7])
-def test_a_run_that_did_not_end_is_repeated(log_every, tmp_path, capfd, monkeypatch):
+def test_a_run_that_did_not_end_is_repeated(log_every, tmp_path, command, monkeypatch):
     """Also with a parameter that depends on run.rounds."""
     log, method = tmp_path / "log.h5", {"name": "1bit-adam", "stepsize": 0.01, "warmup": 0.5}
     tables = table(method, {"name": "scaled-sign"}, rounds=40, log_every=log_every)
@@ -108,29 +112,25 @@ def test_a_run_that_did_not_end_is_repeated(log_every, tmp_path, capfd, monkeypa
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(OneBitAdam, "estimate", estimate)
         run_tables(tables, log)
-    code, output = verified(log, capfd, "--rerun")
-    assert code == 0 and "failed" in output and "ok  every row of a second run" in output
+    output = command("verify", log, "--rerun")
+    assert "failed" in output and "ok  every row of a second run" in output
 
 
-def test_a_changed_row_is_detected_without_repeating_the_run(tmp_path, capfd):
-    log = tmp_path / "log.h5"
-    run_tables(table(MARINA, RANDK), log)
+def test_a_changed_row_is_detected_without_repeating_the_run(good, tmp_path, command):
+    log = shutil.copy(good, tmp_path)
     with h5py.File(log, "r+") as file:
         file["rounds/loss"][7] *= 1 + 1e-12
-    code, result = verified(log, capfd)
-    assert code == 1 and "  ok  bits_up, " in result  # the other checks are made all the same
+    result = command("verify", log, code=1)
+    assert "  ok  bits_up, " in result  # the other checks are made all the same
     assert "!!  rows_sha256" in result and "the rows have changed since they were written" in result
     forged(log).close()
-    code, result = verified(log, capfd)
-    assert (
-        code == 0 and "  --  rows_sha256: the sha256 of the rows, clocks included: no, " in result
-    )
+    line = "  --  rows_sha256: the sha256 of the rows, clocks included: no, "
+    assert line in command("verify", log)
 
 
-def test_documented_checks_are_those_there_are(tmp_path):
-    run_tables(table(MARINA, RANDK), tmp_path / "log.h5")
+def test_documented_checks_are_those_there_are(good):
     text = (Path(__file__).parents[2] / "docs" / "concepts" / "trust.md").read_text()
-    log = read(tmp_path / "log.h5")
+    log = read(good)
     for what, _ in [as_written(log), *checks(log)]:
         assert what in text
     assert all(name in text for name in COLUMNS)

@@ -16,6 +16,7 @@ from mpisim.compressors import COMPRESSORS
 from mpisim.core import terminal
 from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
+from tests.helpers import settings
 
 FIRST = """
 [problem]
@@ -40,9 +41,9 @@ def first(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_file_with_letters_swapped(first, capsys):
-    assert main(["run", "frist.toml"]) == 2
-    assert "No such file or directory; did you mean 'first.toml'?" in capsys.readouterr().err
+def test_a_file_with_letters_swapped(first, command):
+    line = command("run", "frist.toml", code=2)
+    assert "No such file or directory; did you mean 'first.toml'?" in line
 
 
 @pytest.mark.parametrize("stepsize", ["0.1", "1e-9"])
@@ -59,20 +60,14 @@ def test_a_biased_compressor_is_warned_of(stepsize, first, capsys):
         assert (f"'{compressor}' is biased, and '{method}'" in err) == warned
 
 
-def test_lists_have_a_line_for_each_name(capsys):
-    for command, kinds in (
-        ("methods", METHODS),
-        ("compressors", COMPRESSORS),
-        ("problems", PROBLEMS),
-    ):
-        assert main([command]) == 0
-        lines = capsys.readouterr().out.splitlines()
-        assert sorted(line.split()[0] for line in lines) == sorted(kinds)
+def test_lists_have_a_line_for_each_name(command):
+    kinds = {"methods": METHODS, "compressors": COMPRESSORS, "problems": PROBLEMS}
+    for word, names in kinds.items():
+        lines = command(word).splitlines()
+        assert sorted(line.split()[0] for line in lines) == sorted(names)
         assert all(len(line.split()) > 2 for line in lines)
-    assert main(["data"]) == 0
-    everything = capsys.readouterr().out
-    assert main(["data", "list"]) == 0
-    assert capsys.readouterr().out == everything and "a9a" in everything
+    everything = command("data")
+    assert command("data", "list") == everything and "a9a" in everything
 
 
 def programs(parser, words=()):
@@ -96,7 +91,7 @@ def test_every_help_ends_with_two_commands_that_exist():
                 assert parser.prog.split()[:2][-1] in ("mpisim", *argv)
 
 
-def test_convert_makes_the_same_rows_of_csv_and_of_indices_from_zero(first, capsys):
+def test_convert_makes_the_same_rows_of_csv_and_of_indices_from_zero(first, command):
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=(7, 4)).round(3), rng.choice([-1.0, 1.0], 7)
     x[2, 1] = 0.0
@@ -104,22 +99,17 @@ def test_convert_makes_the_same_rows_of_csv_and_of_indices_from_zero(first, caps
     cells = np.column_stack([x[:, :2], y, x[:, 2:]])
     lines = ["a,b,label,c,d", *(",".join(map(str, row)) for row in cells)]
     (first / "rows.csv").write_text("\n".join(lines))
-    assert main(["run", "first.toml", "--set", "problem.data=zero.svm"]) == 2
-    assert "`mpisim data convert FILE OUT --zero-based`" in capsys.readouterr().err
+    line = command("run", "first.toml", "--set", "problem.data=zero.svm", code=2)
+    assert "`mpisim data convert FILE OUT --zero-based`" in line
     (first / "plain.csv").write_text("\n".join(lines[1:]))
     plain = ["run", "first.toml", "--out", "plain.h5", "--set", "problem.data=plain.csv"]
-    assert main(plain) == 2  # its labels are not in the first column
-    err = capsys.readouterr().err
-    assert "plain.csv: 7 distinct labels" in err and "problem.label names the column" in err
-    more = ["problem.label=3", "problem.workers=2", "compressor.k=2"]
-    assert main([*plain, *(word for s in more for word in ("--set", s))]) == 0
-    capsys.readouterr()
-    assert main(["data", "convert", "rows.csv", "one.svm", "--label", "3"]) == 0
-    assert main(["data", "convert", "zero.svm", "two.svm", "--zero-based"]) == 0
-    assert capsys.readouterr().out.splitlines() == [
-        f"{name}.svm: 7 rows, 4 features" for name in ("one", "two")
-    ]
-    for name in ("one", "two"):
+    line = command(*plain, code=2)  # its labels are not in the first column
+    assert "plain.csv: 7 distinct labels" in line and "problem.label names the column" in line
+    command(*plain, *settings("problem.label=3", "problem.workers=2", "compressor.k=2"))
+    for name, words in (("one", "rows.csv {} --label 3"), ("two", "zero.svm {} --zero-based")):
+        words = words.format(f"{name}.svm")
+        output = command("data", "convert", *words.split())
+        assert output == f"{name}.svm: 7 rows, 4 features\n"
         read, labels = load_svmlight_file(f"{name}.svm", n_features=4, zero_based=False)
         assert np.array_equal(read.toarray(), x) and np.array_equal(labels, y)
 
@@ -134,7 +124,7 @@ def test_convert_makes_the_same_rows_of_csv_and_of_indices_from_zero(first, caps
         ("1 x\n", ["--zero-based"], "allowed: LABEL INDEX:VALUE"),
     ],
 )
-def test_what_cannot_be_converted(text, words, answer, first, capsys):
+def test_what_cannot_be_converted(text, words, answer, first, command):
     (first / "bad.csv").write_text(text)
-    assert main(["data", "convert", "bad.csv", "out.svm", *words]) == 2
-    assert answer in capsys.readouterr().err and not (first / "out.svm").exists()
+    assert answer in command("data", "convert", "bad.csv", "out.svm", *words, code=2)
+    assert not (first / "out.svm").exists()

@@ -8,7 +8,9 @@ import pytest
 from mpisim.cli import main
 from mpisim.cli.parser import TABLE
 from tests.comm.jobs import ROOT
+from tests.helpers import settings
 
+LOGISTIC = "problem={ name = 'logistic', data = 'sample', workers = 3 }"
 NO_MPI = """
 import sys
 import mpisim, mpisim.cli
@@ -20,12 +22,10 @@ assert not [name for name in sys.modules if name.startswith("mpi4py")], "MPI was
 """
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["--help"], ["run", "--help"], ["plot", "--help"], ["--version"], ["data", "list"]],
-)
-def test_mpi_is_not_started_for(arguments):
-    code = NO_MPI.format(arguments=arguments)
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("words", ["--help", "run --help", "plot --help", "--version", "data list"])
+def test_mpi_is_not_started_for(words):
+    code = NO_MPI.format(arguments=words.split())
     job = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert job.returncode == 0, job.stderr
 
@@ -39,15 +39,8 @@ print(*sys.modules)
 """
 UNUSED = {
     *("mpi4py.MPI", "scipy.linalg", "scipy.optimize", "scipy.sparse", "sklearn"),
-    *(
-        "torch",
-        "matplotlib",
-        "pandas",
-        "tabulate",
-        "jinja2",
-        "mpisim.analysis",
-        "mpisim.runs.sweep",
-    ),
+    *("torch", "matplotlib", "pandas", "tabulate", "jinja2", "mpisim.analysis"),
+    "mpisim.runs.sweep",
     *("mpisim.compressors.sign", "mpisim.problems.quadratic", "mpisim.problems.torch"),
     *("mpisim.methods.estimators.diana", "mpisim.wire.levels"),
     "numba.typed.dictimpl",  # for the compiler: kernels are loaded from the disk
@@ -55,13 +48,8 @@ UNUSED = {
 
 
 def test_a_run_of_one_process_imports_what_it_uses(tmp_path):
-    settings = [
-        "problem={ name = 'logistic', data = 'sample', workers = 3 }",
-        "method={ name = 'marina', stepsize = 0.1 }",
-        "compressor={ name = 'randk', k = 2 }",
-        "run.rounds=1",
-    ]
-    words = [w for s in settings for w in ("--set", s)]
+    method = "method={ name = 'marina', stepsize = 0.1 }"
+    words = settings(LOGISTIC, method, "compressor={ name = 'randk', k = 2 }", "run.rounds=1")
     assert main(["run", *words, "--out", str(tmp_path / "first.h5")]) == 0  # prepares the data
     job = subprocess.run(
         [sys.executable, "-c", RUN, "run", *words, "--out", str(tmp_path / "log.h5")],
@@ -101,8 +89,7 @@ def test_old_names_do_what_the_new_ones_do(old, new, make_log, tmp_path, capsys)
 
 def test_default_log_is_named_by_content(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    settings = ["problem={ name = 'logistic', data = 'sample', workers = 3 }", "run.rounds=1"]
-    words = [w for s in [*settings, "method={ name = 'gd', stepsize = 0.1 }"] for w in ("--set", s)]
+    words = settings(LOGISTIC, "run.rounds=1", "method={ name = 'gd', stepsize = 0.1 }")
     assert main(["run", *words]) == 0
     assert main(["run", *words]) == 2  # it exists already
     assert main(["run", *words, "--set", "run.seed=2"]) == 0

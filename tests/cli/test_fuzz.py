@@ -1,6 +1,7 @@
 """Files with arbitrary changes are read, or end in one line; never in another exception."""
 
 import copy
+import shutil
 import tomllib
 
 import h5py
@@ -77,42 +78,19 @@ numbers = st.one_of(
     st.sampled_from([0, 1, 2, 3, 7, -1, 2**31, 2**62, 2**63 - 1, 2**63, -(10**300)]),
     st.sampled_from([0.0, 0.5, 1.0, 1e-300, float("nan"), float("inf"), -float("inf")]),
 )
-words = [
-    "",
-    "theory",
-    "x",
-    "a\nb",
-    "a\0b",
-    "\x1b[31m",
-    "shuffled",
-    "spread",
-    "float32",
-    "both",
-    "zero",
-    "inf",
-    "e1",
-]
-values = st.one_of(
-    numbers,
-    names,
-    st.booleans(),
-    st.sampled_from(words),
-    st.lists(numbers, max_size=3),
-    st.fixed_dictionaries({}, optional={"name": names, "s": numbers, "theory": numbers}),
-)
+words = ["", "theory", "x", "a\nb", "a\0b", "\x1b[31m", "shuffled", "spread", "float32", "both"]
+words += ["zero", "inf", "e1"]
+inner = st.fixed_dictionaries({}, optional={"name": names, "s": numbers, "theory": numbers})
+several = st.lists(numbers, max_size=3)
+values = st.one_of(numbers, names, st.booleans(), st.sampled_from(words), several, inner)
 KEYS = {
     "problem": "name data workers split remainder bias scale l2 lambda dimension noise",
     "method": "name stepsize p alpha batch participants beta1 nu warmup start schedule optimizer",
     "compressor": "name k s p norm groups blocks beta tau inner outer rank codec subsets",
     "run": "rounds seed wire dtype log_every checkpoint_seconds layout reference columns",
 }
-replaced = st.lists(
-    st.sampled_from([(t, k) for t, keys in KEYS.items() for k in keys.split()]).flatmap(
-        lambda at: st.tuples(st.just(at), values)
-    ),
-    min_size=1,
-    max_size=2,
-)
+places = st.sampled_from([(t, k) for t, keys in KEYS.items() for k in keys.split()])
+replaced = st.lists(st.tuples(places, values), min_size=1, max_size=2)
 QUADRATIC = {"name": "quadratic", "workers": 3, "dimension": 9, "noise": 0.5}
 
 
@@ -181,19 +159,17 @@ def test_logs_whose_bytes_are_changed(changes, log, tmp_path):
     accept_or_one_line(lambda: best([path], "mean"))
 
 
-@pytest.mark.parametrize("command", [lambda p: best([p], "mean"), reached])
-def test_a_log_that_does_not_tell_its_experiment(command, log, tmp_path):
-    path = tmp_path / "x.h5"
-    path.write_bytes(log.read_bytes())
+def test_a_log_that_does_not_tell_its_experiment(log, tmp_path):
+    path = shutil.copy(log, tmp_path / "x.h5")
     with h5py.File(path, "r+") as file:
         del file.attrs["config"]
-    with pytest.raises(InputError, match=r"x\.h5: the log is damaged: it has no attribute config"):
-        command(path)
+    for reader in (lambda path: best([path], "mean"), reached):
+        with pytest.raises(InputError, match=r"x\.h5: the log is damaged: it has no attribute con"):
+            reader(path)
 
 
 def test_a_column_that_claims_to_be_larger_than_the_file(log, tmp_path):
-    path = tmp_path / "x.h5"
-    path.write_bytes(log.read_bytes())
+    path = shutil.copy(log, tmp_path / "x.h5")
     with h5py.File(path, "r+") as file:
         del file["rounds/loss"]  # nothing is written: zeros that HDF5 would make up
         file["rounds"].create_dataset("loss", (1 << 40,), float, chunks=(1024,))
@@ -226,8 +202,7 @@ def _has(file, name):
 @seldom
 @given(data=st.data())
 def test_logs_with_strange_content(data, log, tmp_path, capfd):
-    path = tmp_path / "x.h5"
-    path.write_bytes(log.read_bytes())
+    path = shutil.copy(log, tmp_path / "x.h5")
     with h5py.File(path, "r+") as file:
         places = [*(("attribute", name) for name in sorted(file.attrs))]
         places += [("column", f"rounds/{name}") for name in sorted(file["rounds"])]

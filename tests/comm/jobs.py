@@ -33,15 +33,8 @@ def mpirun(
 ) -> subprocess.CompletedProcess:
     """Run ``python ARGUMENTS`` on ``ranks`` ranks; output as text."""
     command = ["mpirun", "-n", str(ranks), sys.executable, *arguments]
-    return subprocess.run(
-        command,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-        **options,
-    )
+    options |= {"env": environment(), "timeout": timeout, "check": False}
+    return subprocess.run(command, capture_output=True, text=True, **options)
 
 
 def start(ranks: int, *arguments: str, **options) -> subprocess.Popen:

@@ -32,14 +32,9 @@ from tests.resumes import differences
 T = TypeVar("T")
 TABLE = Path(__file__).parents[1] / "experiments.toml"
 RANKS = [1, 2, 3, 6]
-LAYOUTS = [  # ranks and layouts, each against one rank
-    (2, "shared"),
-    (3, "dedicated"),
-    (6, "shared"),
-    (2, "dedicated"),
-    (3, "shared"),
-    (6, "dedicated"),
-]
+# ranks and layouts, each against one rank
+LAYOUTS = [(2, "shared"), (3, "dedicated"), (6, "shared")]
+LAYOUTS += [(2, "dedicated"), (3, "shared"), (6, "dedicated")]
 
 
 def experiments() -> Iterator[dict[str, Any]]:
@@ -80,11 +75,10 @@ def compare_resumed(groups: dict[int, MPI.Intracomm], folder: Path, seed: int | 
     """Runs that other ranks continue, in the other layout, against those in one."""
     world = MPI.COMM_WORLD
     different = count = 0
-    full, parts = folder / "whole.h5", folder / "parts.h5"
+    full, parts = folder / "full.h5", folder / "parts.h5"
     turns = itertools.cycle([(2, 3, "dedicated"), (3, 1, "shared"), (1, 3, "dedicated")])
-    for (name, tables), (before, after, layout) in zip(
-        some(resumes.experiments(), seed), turns, strict=False
-    ):
+    several = some(resumes.experiments(), seed)
+    for (name, tables), (before, after, layout) in zip(several, turns, strict=False):
         count += 1
         first = tables["run"] | {"rounds": resumes.FIRST}
         then = tables["run"] | {"layout": layout}

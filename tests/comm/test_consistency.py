@@ -25,11 +25,16 @@ def test_software_tells_another_source_with_the_same_version(monkeypatch, tmp_pa
         source.cache_clear()
 
 
-def test_a_set_up_compares_experiment_and_data(monkeypatch):
-    seen = {}
-    monkeypatch.setattr(
-        "mpisim.runs.setup.require_consistent", lambda comm, facts: seen.update(facts)
-    )
+@pytest.fixture
+def seen(monkeypatch):
+    """The facts that ranks compare."""
+    facts = {}
+    target = "mpisim.runs.setup.require_consistent"
+    monkeypatch.setattr(target, lambda comm, given: facts.update(given))
+    return facts
+
+
+def test_a_set_up_compares_experiment_and_data(seen):
     run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=1))
     assert "sha256:" in seen["data"] and seen["problem.data"] == "'sample'"
     assert len(seen["module mpisim.compressors.base"]) == 12  # and so of a plugin's modules
@@ -38,12 +43,8 @@ def test_a_set_up_compares_experiment_and_data(monkeypatch):
 
 
 @pytest.mark.parametrize("tied", [LeastSquares, RandK])
-def test_what_is_tied_to_the_processor_needs_the_same_on_all_ranks(monkeypatch, tied):
+def test_what_is_tied_to_the_processor_needs_the_same_on_all_ranks(seen, monkeypatch, tied):
     """PyTorch, say, or a plugin that uses BLAS: a problem, or a compressor inside another."""
-    seen = {}
-    monkeypatch.setattr(
-        "mpisim.runs.setup.require_consistent", lambda comm, facts: seen.update(facts)
-    )
     monkeypatch.setattr(tied, "portable", False)
     inner = {"name": "smooth", "inner": {"name": "randk", "k": 3}}
     problem = {"name": "least-squares"}

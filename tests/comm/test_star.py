@@ -72,10 +72,9 @@ def test_what_is_drawn_twice_in_a_round_is_drawn_anew():
             up = network.compress(randk, v).decoded()
             down = network.broadcast(v[0], randk)
             drawn = up, down, network.sample(40), network.draw("batch").samples(np.full(4, 99), 9)
-            item = [
-                Draw(Streams(1), purpose, round.k, 0, count, message=message)
-                for purpose, count in (("up", 4), ("down", 1), ("sample", 1), ("batch", 4))
-            ]
+            purposes = (("up", 4), ("down", 1), ("sample", 1), ("batch", 4))
+            address = [(purpose, round.k, 0, count) for purpose, count in purposes]
+            item = [Draw(Streams(1), *one, message=message) for one in address]
             assert np.array_equal(up, randk.compress(v, item[0]).decoded())
             assert np.array_equal(down[None], randk.compress(v[:1], item[1]).decoded())
             assert np.array_equal(drawn[2], np.sort(item[2].samples(np.array([4]), 40)[0]))
@@ -105,9 +104,7 @@ D, N = 123, 6
 def test_senders_of_several_gathers_in_a_round():
     ledger = Ledger(5)
     for payload, paper, clients in (
-        ([3, 8], [1, 1], [0, 4]),
-        ([4], [2], [0]),
-        ([1] * 5, [0] * 5, None),
+        *(([3, 8], [1, 1], [0, 4]), ([4], [2], [0]), ([1] * 5, [0] * 5, None)),
     ):
         sizes = np.array([-(-bits // 8) for bits in payload])
         named = None if clients is None else np.array(clients)
@@ -162,10 +159,8 @@ def test_a_length_that_crosses_is_a_message(tmp_path):
 
 def test_marina_randk_by_hand(tmp_path):
     log = tmp_path / "log.h5"
-    run_tables(
-        table({"name": "marina", "p": 0.3, "stepsize": 0.1}, {"name": "randk", "k": 10}, rounds=40),
-        log,
-    )
+    marina = {"name": "marina", "p": 0.3, "stepsize": 0.1}
+    run_tables(table(marina, {"name": "randk", "k": 10}, rounds=40), log)
     c = columns(log)
     assert c["bits_up"][0] == c["bits_down"][0] == 0  # x^0 is known before anything is sent
     assert c["bits_up"][1] == N * 32 * D  # g^0 is dense

@@ -39,16 +39,8 @@ HERE = Path(__file__).resolve().parent
 TOOLS = HERE.parents[1] / "tools"
 # Attributes that tell of the machine, the moment and the software, not of the experiment.
 VARIES = {"start", "end", "command", "host", "hosts", "network", "platform", "cores", "python"}
-VARIES |= {
-    "mpi_library",
-    "package_version",
-    "mpi4py",
-    "numpy",
-    "scipy",
-    "h5py",
-    "numba",
-    "llvmlite",
-}
+VARIES |= {"mpi_library", "package_version", "mpi4py", "numpy", "scipy", "h5py", "numba"}
+VARIES |= {"llvmlite"}
 VARIES |= {"source", "code", "git_commit", "git_dirty", "blas", "blas_core", "cpu", "cpu_features"}
 VARIES |= {"numpy_simd", "oversubscribed", "rows_sha256"}  # of the clocks, too
 ADDED = {"rounds/messages_up"}  # columns that the old side may lack; told once, not for each log
@@ -93,18 +85,18 @@ class Side:
 
     def missing(self, wanted: Experiments) -> list[list[Step]]:
         """The command lines of the experiments that have not run to their end."""
-        known = self.results()
-        return [steps for steps in wanted.values() if any(s.key not in known for s in steps)]
+        done = self.results()
+        return [steps for steps in wanted.values() if any(s.key not in done for s in steps)]
 
     def run_missing(self, missing: list[list[Step]]) -> None:
         """Run all command lines of these experiments, stage by stage."""
         print(f"{self.checkout}: {len(missing)} experiments to run", flush=True)
-        known = self.results()
+        done = self.results()
         for s in itertools.chain(*missing):
-            known.pop(s.key, None)
+            done.pop(s.key, None)
             for file in (word for word in s.argv if word.endswith(".toml")):
                 (self.folder / file).write_text(tomli_w.dumps(s.tables), encoding="utf-8")
-        lines = [json.dumps(item) + "\n" for item in known.items()]
+        lines = [json.dumps(item) + "\n" for item in done.items()]
         self.journal.write_text("".join(lines), encoding="utf-8")
         for stage in range(len(STAGES)):
             self.run_stage([[s for s in steps if s.stage == stage] for steps in missing], stage)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from math import ceil, comb, log2
 
 import numpy as np
@@ -61,8 +62,8 @@ def _qsgd_bits(x, b, message, i):
     return b + len(string_elias.triples(message.levels[i]))
 
 
-def _kept(message, i):
-    return int(np.diff(message.form.kept.ptr)[i])
+def _kept_bits(x, b, message, i):
+    return 9 * int(np.diff(message.form.kept.ptr)[i])
 
 
 def _inner_qsgd_bits(x, b, message, i):
@@ -166,17 +167,11 @@ BY_COUNT = [  # counts of bits, and the tables that have them
         _seeded_bits,
         [
             *(PERMK, {"name": "block-permutation", "blocks": 2}, {"name": "pattern", "s": 2}),
-            *(
-                _composed(PERMK, BERNOULLI),
-                _composed(BERNOULLI, RANDK),
-                _composed(RANDK, BERNOULLI),
-            ),
+            *(_composed(PERMK, BERNOULLI), _composed(BERNOULLI, RANDK)),
+            _composed(RANDK, BERNOULLI),
         ],
     ),
-    (
-        lambda x, b, message, i: 9 * _kept(message, i),
-        [_composed(outer, NATURAL) for outer in (PERMK, BERNOULLI)],
-    ),
+    (_kept_bits, [_composed(outer, NATURAL) for outer in (PERMK, BERNOULLI)]),
     (_inner_qsgd_bits, [_composed(o, {"name": "qsgd", "s": 99}) for o in (PERMK, RANDK)]),
     (_bernoulli_bits, [{"name": "bernoulli", "p": 0.6}]),
     (  # fractions of levels that are not rare events in 4000 draws
@@ -223,44 +218,29 @@ CASES += [
     Case({"name": "topk", "k": 3, "index_bits": 32}, _topk_bits, lambda *_: 192),
     Case(RANDK | {"shared": False}, _indexed_bits, THREE),
     Case(RANDK | {"shared": False, "codec": "entropy"}, _topk_entropy_bits, THREE),
-    Case(
-        {"name": "toplek", "k": 3},
-        _toplek_bits,
-        lambda x, b, message, i: 32 * int(np.diff(message.ptr)[i]),
-    ),
-    *[
-        Case({"name": name, "tau": 2.875}, _seeded_bits, lambda *_: 92)
-        for name in ("rand-tau", "rand-tau-plus")
-    ],
-    Case(
-        {"name": "rank-k", "k": 1, "codec": "entropy"},
-        _coded_bits(lambda d, b: 60 + b * 2 * d),
-        lambda x, _, *a: _factor_bits(x, 32, *a),
-    ),
-    *[
-        Case(table | {"codec": "entropy"}, _levels_bits, _levels_paper_bits)
-        for table in (
-            {"name": "qsgd", "s": 1},
-            {"name": "qsgd", "s": 250},
-            {"name": "quant-plus", "beta": 7.0},
-            {"name": "sparse-dithering", "nu": 0.3},
-        )
-    ],
+    Case({"name": "toplek", "k": 3}, _toplek_bits, lambda x, b, m, i: 32 * int(np.diff(m.ptr)[i])),
+]
+CASES += [
+    Case({"name": name, "tau": 2.875}, _seeded_bits, lambda *_: 92)
+    for name in ("rand-tau", "rand-tau-plus")
+]
+ENTROPY = {"codec": "entropy"}
+FACTORS = _coded_bits(lambda d, b: 60 + b * 2 * d), lambda x, _, *a: _factor_bits(x, 32, *a)
+SIGNS = (lambda x, b, *_: b + x.size), lambda x, *_: x.size
+POINTS = _coded_bits(lambda d, b: 60 + b + 5 * power_of_two(d)), lambda x, *_: _eden_bits(x, 32)
+QUIC = _coded_bits(lambda d, b: 60 + (2 * b + 5) * power_of_two(d))
+LEVELS = [{"name": "qsgd", "s": 1}, {"name": "qsgd", "s": 250}, {"name": "quant-plus", "beta": 7.0}]
+LEVELS += [{"name": "sparse-dithering", "nu": 0.3}]
+CASES += [Case(table | ENTROPY, _levels_bits, _levels_paper_bits) for table in LEVELS]
+CASES += [
+    Case({"name": "rank-k", "k": 1} | ENTROPY, *FACTORS),
     Case({"name": "quic-fl", "bits": 2}, _quic_bits, _quic_paper_bits),
     Case(
-        {"name": "quic-fl", "bits": 3, "p": 0.2, "codec": "entropy"},
-        _coded_bits(lambda d, b: 60 + (2 * b + 5) * power_of_two(d)),
-        lambda x, b, message, i: _quic_paper_bits(x, b, message, i, 3),
+        {"name": "quic-fl", "bits": 3, "p": 0.2} | ENTROPY, QUIC, partial(_quic_paper_bits, bits=3)
     ),
-    Case(
-        {"name": "eden", "bits": 3, "codec": "entropy"},
-        _coded_bits(lambda d, b: 60 + b + 5 * power_of_two(d)),
-        lambda x, *_: _eden_bits(x, 32),
-    ),
-    Case(NATURAL | {"codec": "entropy"}, _coded_bits(lambda d, b: 60 + 9 * d), _natural_bits),
-    Case(
-        {"name": "scaled-sign", "scale": "one"}, lambda x, b, *_: b + x.size, lambda x, *_: x.size
-    ),
+    Case({"name": "eden", "bits": 3} | ENTROPY, *POINTS),
+    Case(NATURAL | ENTROPY, _coded_bits(lambda d, b: 60 + 9 * d), _natural_bits),
+    Case({"name": "scaled-sign", "scale": "one"}, *SIGNS),
 ]
 
 

@@ -52,3 +52,9 @@ def error_of_mean(outcomes: list[np.ndarray], a: np.ndarray, weights=None) -> fl
 def sides(a: np.ndarray) -> tuple[float, float]:
     """(1/n) sum |a_i|^2 and |(1/n) sum a_i|^2."""
     return float((a**2).sum(axis=1).mean()), float((a.mean(axis=0) ** 2).sum())
+
+
+def moments(outcomes: list[np.ndarray], a: np.ndarray, weights=None) -> tuple[np.ndarray, ...]:
+    """E C_i(a_i) and E|C_i(a_i) - a_i|^2."""
+    squares = [((c - a) ** 2).sum(axis=1) for c in outcomes]
+    return np.average(outcomes, axis=0, weights=weights), np.average(squares, 0, weights)

@@ -44,6 +44,7 @@ def by_layer(inner, layers, precision=DOUBLE):
     return compressor
 
 
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize("inner", EACH, ids=lambda inner: inner["name"])
 @pytest.mark.parametrize(
     ("layers", "precision", "m"),
@@ -62,16 +63,12 @@ def test_every_compressor_layer_by_layer(inner, layers, precision, m):
     for layer, length in enumerate(layers):
         single = make(inner).bind(length, 3, precision)
         part = slice(start, start + length)
-        alone = single.compress(
-            v[:, part], dataclasses.replace(draw(m), purpose=f"up/layer {layer}")
-        )
+        one = dataclasses.replace(draw(m), purpose=f"up/layer {layer}")
+        alone = single.compress(v[:, part], one)
         assert received.decoded()[:, part].tobytes() == alone.decoded().tobytes()
         assert received.total()[part].tobytes() == alone.total().tobytes()
-        payload, paper, start = (
-            payload + alone.payload_bits,
-            paper + single.paper_bits(alone),
-            part.stop,
-        )
+        payload, start = payload + alone.payload_bits, part.stop
+        paper = paper + single.paper_bits(alone)
     assert np.array_equal(received.payload_bits, payload)
     assert np.array_equal(received.layer_bits().sum(axis=1), payload)
     assert np.array_equal(packed.payload_bits, payload)

@@ -16,6 +16,7 @@ from tests.compressors.permutations import (
     Chosen,
     draws,
     error_of_mean,
+    moments,
     shuffles,
     sides,
     words,
@@ -23,6 +24,12 @@ from tests.compressors.permutations import (
 from tests.wire.messages import contents
 
 SUBSETS = [[0, 2], [1], [1], [], [0], [2]]
+
+
+def bound(compressor, a):
+    """The right side of the AB inequality."""
+    mean_square, square_mean = sides(a)
+    return compressor.A * mean_square - compressor.B * square_mean
 
 
 EQUALITIES = [
@@ -55,12 +62,11 @@ def test_the_ab_inequality_is_an_equality(table, d, n, constant):
     bounds = shuffles(d, n) if table is PERMK else list(range(n, 0, -1))
     outcomes = [compressor.compress(a, one).decoded() for one in draws(bounds, n)]
     assert len(outcomes) == np.prod(bounds)
-    np.testing.assert_allclose(np.mean(outcomes, axis=0), a, rtol=1e-12)  # E C_i(a_i) = a_i
-    squares = np.mean([((c - a) ** 2).sum(axis=1) for c in outcomes], axis=0)
+    mean, squares = moments(outcomes, a)
+    np.testing.assert_allclose(mean, a, rtol=1e-12)  # E C_i(a_i) = a_i
     np.testing.assert_allclose(squares, compressor.omega * (a**2).sum(axis=1), rtol=1e-12)
     assert np.mean([(c != 0).sum(axis=1) for c in outcomes]) == pytest.approx(compressor.density)
-    mean_square, square_mean = sides(a)
-    right = compressor.A * mean_square - compressor.B * square_mean
+    right = bound(compressor, a)
     assert error_of_mean(outcomes, a) == pytest.approx(right, rel=1e-12, abs=1e-14)
 
 
@@ -84,18 +90,16 @@ def test_any_partition(d, n, groups):
         shared = np.array([row + [0] * (longest - len(row)) for row in rows], np.uint64)
         one = Chosen(Streams(0), "up", 0, 0, n, shared=shared)
         outcomes.append(compressor.compress(a, one).decoded())
-    np.testing.assert_allclose(np.mean(outcomes, axis=0), a, rtol=1e-12)
-    squares = np.mean([((c - a) ** 2).sum(axis=1) for c in outcomes], axis=0)
+    mean, squares = moments(outcomes, a)
+    np.testing.assert_allclose(mean, a, rtol=1e-12)
     assert (squares <= compressor.omega * (a**2).sum(axis=1) * (1 + 1e-12)).all()
     result, right = error_of_mean(outcomes, a), 0.0
     for k, group in enumerate(lists):
         alone = make(PERMK).bind(d, len(group), DOUBLE)
         assert compressor.by_group.A[k] == compressor.by_group.B[k] == alone.A
-        mean_square, square_mean = sides(a[group])
-        right += (len(group) / n) ** 2 * (alone.A * mean_square - alone.B * square_mean)
+        right += (len(group) / n) ** 2 * bound(alone, a[group])
     assert result == pytest.approx(right, rel=1e-12, abs=1e-14)
-    mean_square, square_mean = sides(a)
-    assert result <= compressor.A * mean_square - compressor.B * square_mean + 1e-12
+    assert result <= bound(compressor, a) + 1e-12
     assert max((c != 0).sum(axis=1).mean() for c in outcomes) <= compressor.density + 1e-12
 
 
@@ -189,16 +193,13 @@ def test_lemma_11(name):
     assert compressor.omega == pytest.approx(omega, abs=1e-12)
     A = (omega + 1) / n - (1 - theta / n**2) / (n - 1)
     B = 1 - n / (n - 1) * (1 - theta / n**2)
-    assert (
-        pytest.approx(A, abs=1e-12) == compressor.A and pytest.approx(B, abs=1e-12) == compressor.B
-    )
+    assert pytest.approx((A, B), abs=1e-12) == (compressor.A, compressor.B)
     a = np.random.default_rng(n).standard_normal((n, d))
     outcomes = outcomes_of(compressor, a)
-    np.testing.assert_allclose(np.mean(outcomes, axis=0), a, rtol=1e-9, atol=1e-12)
-    squares = np.mean([((c - a) ** 2).sum(axis=1) for c in outcomes], axis=0)
+    mean, squares = moments(outcomes, a)
+    np.testing.assert_allclose(mean, a, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(squares, omega * (a**2).sum(axis=1), rtol=1e-9, atol=1e-12)
-    mean_square, square_mean = sides(a)
-    right = A * mean_square - B * square_mean
+    right = bound(compressor, a)
     assert error_of_mean(outcomes, a) == pytest.approx(right, rel=1e-9, abs=1e-12)
 
 
@@ -213,9 +214,8 @@ def test_messages_cross_the_wire_in_any_blocks():
     parts = [compressor.compress(v[:1], draw(1)), compressor.compress(v[1:], draw(2, first=1))]
     assert np.array_equal(np.vstack([p.decoded() for p in parts]), complete.decoded())
     some = dataclasses.replace(draw(3), clients=np.array([0, 2]))
-    assert np.array_equal(
-        compressor.compress(v[[0, 2]], some).decoded(), complete.decoded()[[0, 2]]
-    )
+    two = compressor.compress(v[[0, 2]], some).decoded()
+    assert np.array_equal(two, complete.decoded()[[0, 2]])
     again = [dataclasses.replace(draw(3, round=r), clients=np.array([0, 2, 2])) for r in range(20)]
     sent = [compressor.compress(v[[0, 2, 2]], one).decoded() for one in again]
     assert np.array_equal(sent[0][:2], complete.decoded()[[0, 2]])
@@ -230,14 +230,12 @@ def test_without_condition_2_the_constants_are_attained():
     values, vectors = np.linalg.eigh(sum(one.T @ one for one in q))
     assert values[1] > values[0] + 0.1 and compressor.omega == pytest.approx(values[1] / 2 - 1)
     for a in np.random.default_rng(0).standard_normal((20, 2, 2)):
-        outcomes, (mean_square, square_mean) = outcomes_of(compressor, a), sides(a)
+        outcomes = outcomes_of(compressor, a)
         np.testing.assert_allclose(np.mean(outcomes, axis=0), a, atol=1e-12)
-        right = compressor.A * mean_square - compressor.B * square_mean
-        assert error_of_mean(outcomes, a) <= right + 1e-12
+        assert error_of_mean(outcomes, a) <= bound(compressor, a) + 1e-12
     worst = np.outer([1.0, -1.0], vectors[:, 1])
-    mean_square, square_mean = sides(worst)
-    right = compressor.A * mean_square - compressor.B * square_mean
-    assert error_of_mean(outcomes_of(compressor, worst), worst) == pytest.approx(right)
+    error = error_of_mean(outcomes_of(compressor, worst), worst)
+    assert error == pytest.approx(bound(compressor, worst))
 
 
 def composed(inner: dict, outer: dict = PERMK) -> dict:
@@ -266,26 +264,20 @@ def all_roundings(table: dict, a: np.ndarray):
     return compressor, outcomes, np.array(weights)
 
 
+ONE_BLOCK = {"name": "block-permutation", "blocks": 1}
+
+
 @pytest.mark.parametrize(
-    ("outer", "d", "n"),
-    [
-        (PERMK, 4, 2),
-        (PERMK, 3, 2),
-        (PERMK, 2, 4),
-        ({"name": "block-permutation", "blocks": 1}, 2, 2),
-    ],
+    ("outer", "d", "n"), [(PERMK, 4, 2), (PERMK, 3, 2), (PERMK, 2, 4), (ONE_BLOCK, 2, 2)]
 )
 def test_composition_over_all_permutations_and_roundings(outer, d, n):
     table = composed({"name": "natural"}, outer)
     a = np.random.default_rng(d).standard_normal((n, d))
     compressor, outcomes, weights = all_roundings(table, a)
-    np.testing.assert_allclose(np.average(outcomes, axis=0, weights=weights), a, rtol=1e-12)
-    mean_square, square_mean = sides(a)
-    result = error_of_mean(outcomes, a, weights)
-    assert result <= compressor.A * mean_square - compressor.B * square_mean + 1e-12
-    second = [((c - a) ** 2).sum(axis=1) for c in outcomes]
-    variance = np.average(second, axis=0, weights=weights)
-    assert np.all(variance <= compressor.omega * (a**2).sum(axis=1) + 1e-12)
+    mean, squares = moments(outcomes, a, weights)
+    np.testing.assert_allclose(mean, a, rtol=1e-12)
+    assert error_of_mean(outcomes, a, weights) <= bound(compressor, a) + 1e-12
+    assert np.all(squares <= compressor.omega * (a**2).sum(axis=1) + 1e-12)
 
 
 @dataclasses.dataclass(eq=False)
@@ -311,11 +303,10 @@ def test_of_two_sparsifiers(d, n, k):
             alone = compressor.outer.form(one)
             assert message.form.counts.max() <= min(k, alone.counts.max())
             outcomes.append(message.decoded())
-    np.testing.assert_allclose(np.mean(outcomes, axis=0), a, rtol=1e-12)
-    squares = np.mean([((c - a) ** 2).sum(axis=1) for c in outcomes], axis=0)
+    mean, squares = moments(outcomes, a)
+    np.testing.assert_allclose(mean, a, rtol=1e-12)
     np.testing.assert_allclose(squares, compressor.omega * (a**2).sum(axis=1), rtol=1e-12)
-    mean_square, square_mean = sides(a)
-    right = compressor.A * mean_square - compressor.B * square_mean
+    right = bound(compressor, a)
     assert error_of_mean(outcomes, a) == pytest.approx(right, rel=1e-12)  # RandK attains omega
     assert np.mean([(c != 0).sum(axis=1) for c in outcomes]) == pytest.approx(compressor.density)
 
@@ -329,8 +320,8 @@ def test_a_worker_that_keeps_nothing_sends_nothing(inner):
     assert packed.sizes[idle] == 0 and form.decode(packed.data, packed.sizes)
     sizes = packed.sizes + (np.arange(7) == idle)
     data = np.insert(packed.data, packed.sizes[:idle].sum(), 255)
-    known = form.sizes is not None
-    why = "agreed on" if known else "a worker that keeps no coordinate sent a message"
+    agreed = form.sizes is not None
+    why = "agreed on" if agreed else "a worker that keeps no coordinate sent a message"
     with pytest.raises(WireError, match=why):
         form.decode(data, sizes)
 
@@ -343,7 +334,6 @@ def test_composition_attains_its_constants(d, n):
     compressor, outcomes, weights = all_roundings(composed({"name": "natural"}), a)
     mean_square, square_mean = sides(a)
     result = error_of_mean(outcomes, a, weights)
-    right = compressor.A * mean_square - compressor.B * square_mean
-    assert result == pytest.approx(right, rel=1e-12)
+    assert result == pytest.approx(bound(compressor, a), rel=1e-12)
     lemma = (1 + 1 / 8) * compressor.outer.A * mean_square - compressor.B * square_mean
     assert result == pytest.approx(lemma) if n <= d else result > 1.3 * lemma

@@ -63,19 +63,12 @@ def test_the_message_is_the_inner_ones(inner):
     message = compressor.compress(v, draw(4))
     roots = roots_of(compressor)
     r = np.array([np.linalg.solve(root, row) for root, row in zip(roots, v, strict=True)])
-    np.testing.assert_allclose(
-        np.einsum("nij,njk,nk->ni", compressor._inverses, roots, v), v, rtol=1e-9, atol=1e-9
-    )
-    inner_vectors = compressor.inner.compress(
-        np.einsum("nij,nj->ni", compressor._inverses, v), draw(4)
-    ).decoded()
-    np.testing.assert_allclose(
-        compressor.inner.compress(r, draw(4)).decoded(), inner_vectors, rtol=1e-6, atol=1e-9
-    )
+    close, inverses = np.testing.assert_allclose, compressor._inverses
+    close(np.einsum("nij,njk,nk->ni", inverses, roots, v), v, rtol=1e-9, atol=1e-9)
+    sent = compressor.inner.compress(np.einsum("nij,nj->ni", inverses, v), draw(4)).decoded()
+    close(compressor.inner.compress(r, draw(4)).decoded(), sent, rtol=1e-6, atol=1e-9)
     decoded = message.decoded()
-    np.testing.assert_allclose(
-        decoded, np.einsum("nij,nj->ni", roots, inner_vectors), rtol=1e-9, atol=1e-12
-    )
+    close(decoded, np.einsum("nij,nj->ni", roots, sent), rtol=1e-9, atol=1e-12)
     packed = message.encode()
     again = compressor.form(draw(4)).decode(packed.data, packed.sizes)
     assert contents(again.inner) == contents(message.inner)
@@ -173,10 +166,8 @@ def test_square_roots():
             np.testing.assert_allclose(root @ root, L, atol=1e-12 * (1 + np.abs(L).max()))
             inverse, least = pseudo_inverse(root.astype(wire), wire)
             expected = np.linalg.pinv(root, rcond=np.sqrt(cut_off(len(L), wire)))
-            size = 1 + np.abs(expected).max()
-            np.testing.assert_allclose(
-                inverse, expected, atol=size * len(L) * 1e2 * np.finfo(wire).eps
-            )
+            size = len(L) * 1e2 * np.finfo(wire).eps * (1 + np.abs(expected).max())
+            np.testing.assert_allclose(inverse, expected, atol=size)
             values = np.linalg.eigvalsh(L)
             kept = values[values > 1e-9 * max(values[-1], 1e-300)] if values[-1] > 0 else []
             if len(kept):
@@ -243,11 +234,8 @@ def test_it_needs_matrices_and_workers():
 def test_the_baselines_of_the_paper_are_the_defaults(d, n, s):
     """s = floor(sqrt(d) / n), at least 1, and B = n, at most d: SAQ's published code."""
     plain, blocks = (make({"name": name}).bind(d, n, SINGLE) for name in ("qsgd", "block-quant"))
-    assert (
-        plain.form(draw(2)).s_by_worker.tolist()
-        == blocks.form(draw(2)).s_by_worker.tolist()
-        == [[s]]
-    )
+    for one in (plain, blocks):
+        assert one.form(draw(2)).s_by_worker.tolist() == [[s]]
     assert plain.omega == min(d / s**2, d**0.5 / s)
     assert blocks.form(draw(2)).norms == min(n, d)
     plus = make({"name": "block-quant-plus"}).bind(d, n, SINGLE)

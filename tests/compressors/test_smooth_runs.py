@@ -26,12 +26,9 @@ def identity_data(tmp_path, monkeypatch):
     """Rows 2 sqrt(d) e_j: (1 / 4d) A^T A = I for every worker that has all d of them."""
     d, rng = 8, np.random.default_rng(0)
     path = tmp_path / "identity"
-    rows = [
-        f"{label} {j + 1}:{2 * np.sqrt(d):.17g}"
-        for _ in range(3)
-        for j, label in enumerate(rng.choice([-1, 1], d))
-    ]
-    path.write_text("\n".join(rows) + "\n")
+    places = [(j, label) for _ in range(3) for j, label in enumerate(rng.choice([-1, 1], d))]
+    rows = (f"{label} {j + 1}:{2 * np.sqrt(d):.17g}\n" for j, label in places)
+    path.write_text("".join(rows))
     return str(path)
 
 
@@ -50,11 +47,8 @@ def identity_data(tmp_path, monkeypatch):
 @pytest.mark.parametrize("method", [DIANA, DCGD, {"name": "marina", "stepsize": "theory"}])
 def test_with_identity_matrices_it_is_the_inner_one(identity_data, inner, method):
     """DIANA+ is DIANA, DCGD+ is DCGD: cal-L = omega where RandK's and QSGD's bound says so."""
-    problem = {"name": "logistic", "data": identity_data}
-    plus, plain = (
-        run(method, c, problem=problem, workers=3, rounds=40, wire="float64")
-        for c in (smooth(inner), inner)
-    )
+    how = {"problem": {"name": "logistic", "data": identity_data}, "workers": 3, "rounds": 40}
+    plus, plain = (run(method, c, wire="float64", **how) for c in (smooth(inner), inner))
     assert np.linalg.norm(plain.x) > 0.1
     np.testing.assert_allclose(plus.x, plain.x, rtol=1e-10, atol=1e-12)
 

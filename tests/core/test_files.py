@@ -17,15 +17,6 @@ import pytest
 
 from mpisim.core import files, home, terminal
 from mpisim.core.errors import OutputError
-from mpisim.core.files import (
-    FileLock,
-    Locked,
-    create_atomic,
-    leads_to,
-    make_folder,
-    write_atomic,
-    write_json,
-)
 
 
 @pytest.fixture
@@ -53,22 +44,22 @@ def events(monkeypatch):
 
 
 def test_the_file_is_synced_before_its_name_and_the_folder_after_each(events, tmp_path):
-    write_atomic(tmp_path / "a", b"one")
+    files.write_atomic(tmp_path / "a", b"one")
     assert events == ["write", "sync file", "name a", "sync folder"]
     del events[:]
-    write_atomic(tmp_path / "a", b"two", keep=tmp_path / "a.old")
+    files.write_atomic(tmp_path / "a", b"two", keep=tmp_path / "a.old")
     kept = ["name a.old", "sync folder", "name a", "sync folder"]
     assert events == ["write", "sync file", *kept]
     del events[:]
-    write_atomic(tmp_path / "a", b"three")
+    files.write_atomic(tmp_path / "a", b"three")
     assert events == ["write", "sync file", "name a", "sync folder"]
     assert (tmp_path / "a").read_bytes() == b"three" and (tmp_path / "a.old").read_bytes() == b"one"
 
 
 def test_each_new_folder_is_synced_into_the_one_above(events, tmp_path):
-    make_folder(tmp_path / "a" / "b")
+    files.make_folder(tmp_path / "a" / "b")
     assert events == ["sync folder"] * 2
-    make_folder(tmp_path / "a" / "b")
+    files.make_folder(tmp_path / "a" / "b")
     assert len(events) == 2
 
 
@@ -87,13 +78,13 @@ def test_a_folder_that_cannot_be_synced_is_not_a_failure(number, tmp_path, monke
 
 def test_a_file_that_is_refused_in_the_end_leaves_the_old_one(tmp_path):
     path = tmp_path / "a"
-    write_atomic(path, b"one")
+    files.write_atomic(path, b"one")
 
     def refuse():
         raise OutputError("another run has it")
 
     with pytest.raises(OutputError):
-        create_atomic(path, b"two", require=refuse)
+        files.create_atomic(path, b"two", require=refuse)
     assert path.read_bytes() == b"one" and os.listdir(tmp_path) == ["a"]
 
 
@@ -115,32 +106,32 @@ def test_of_two_processes_that_write_a_file_the_later_one_does(refused, tmp_path
 
     monkeypatch.setattr(os, "pwrite", pwrite)
     with pytest.raises(OutputError if refused else OSError, match="another"):
-        create_atomic(path, b"of the earlier one", require=require)
+        files.create_atomic(path, b"of the earlier one", require=require)
     assert other[0].read_bytes() == b"of the later one" and not path.exists()
 
 
 def test_short_writes_are_gone_on_with(tmp_path, monkeypatch):
     original = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda d, data, at: original(d, data[:3], at))
-    write_atomic(tmp_path / "a", b"0123456789")
+    files.write_atomic(tmp_path / "a", b"0123456789")
     assert (tmp_path / "a").read_bytes() == b"0123456789"
 
 
 def test_a_path_leads_to_a_file_until_it_is_replaced(tmp_path):
     path = tmp_path / "a"
-    descriptor = create_atomic(path, b"one")
-    assert leads_to(path, descriptor)
-    write_atomic(path, b"two")
-    assert not leads_to(path, descriptor)
+    descriptor = files.create_atomic(path, b"one")
+    assert files.leads_to(path, descriptor)
+    files.write_atomic(path, b"two")
+    assert not files.leads_to(path, descriptor)
     path.unlink()
-    assert not leads_to(path, descriptor)
+    assert not files.leads_to(path, descriptor)
     os.close(descriptor)
 
 
 def test_json_keeps_every_value_and_puts_lists_of_numbers_on_a_line(tmp_path):
     text = 'a [ 1, 2 ] and a \n [ 3 ] and a "["'
     content = {"a": [[1.5, None], [1e-300, -2]], "b": [text, "[\n1\n]"], "c": [], "d": [{"e": [1]}]}
-    write_json(tmp_path / "one.json", content | {"f": np.arange(3), "g": np.float64(0.1)})
+    files.write_json(tmp_path / "one.json", content | {"f": np.arange(3), "g": np.float64(0.1)})
     written = (tmp_path / "one.json").read_text()
     assert json.loads(written) == content | {"f": [0, 1, 2], "g": 0.1}
     lines = [line.strip().rstrip(",") for line in written.splitlines()]
@@ -162,11 +153,15 @@ def test_another_process_holds_it_until_it_is_killed(tmp_path):
     command = [sys.executable, "-c", HOLDER, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout.readline() == b"held\n"
-        with pytest.raises(Locked, match=rf"^\S+, pid {holder.pid}$"), FileLock(path):
+        with pytest.raises(files.Locked, match=rf"^\S+, pid {holder.pid}$"), files.FileLock(path):
             pass
         holder.send_signal(signal.SIGKILL)
     assert path.exists()
-    with FileLock(path), pytest.raises(Locked, match=f"pid {os.getpid()}"), FileLock(path):
+    with (
+        files.FileLock(path),
+        pytest.raises(files.Locked, match=f"pid {os.getpid()}"),
+        files.FileLock(path),
+    ):
         pass
     assert not path.exists()
 
@@ -183,7 +178,7 @@ def test_a_file_that_its_holder_removed_is_not_a_lock(tmp_path, monkeypatch):
         return original(descriptor, operation)
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    with FileLock(path), pytest.raises(Locked), FileLock(path):
+    with files.FileLock(path), pytest.raises(files.Locked), files.FileLock(path):
         pass
     assert len(calls) == 3
 
@@ -200,7 +195,7 @@ def test_what_is_not_a_lock_stays_as_it_is(kind, tmp_path):
         "folder": path.mkdir,
     }
     make[kind]()
-    with pytest.raises(OSError), FileLock(path):
+    with pytest.raises(OSError), files.FileLock(path):
         pass
     assert thesis.read_text() == "text" and os.path.lexists(path)
     assert not (tmp_path / "nothing").exists()
@@ -212,7 +207,7 @@ def test_a_file_system_without_locks_locks_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr(fcntl, "flock", flock)
     (tmp_path / "lock").write_text("a holder elsewhere")
-    with FileLock(tmp_path / "lock"), FileLock(tmp_path / "lock"):
+    with files.FileLock(tmp_path / "lock"), files.FileLock(tmp_path / "lock"):
         assert (tmp_path / "lock").read_text() == "a holder elsewhere"  # as it may be held
     assert not list(tmp_path.iterdir())
 
@@ -245,12 +240,8 @@ def test_an_unknown_user(nobody):
 @pytest.mark.parametrize("how", ["file", "dangling link", "link", "folder"])
 def test_what_another_user_could_write_is_not_used(how, tmp_path, monkeypatch, capsys):
     place, later = tmp_path / "place", tmp_path / "later"
-    if how == "file":
-        place.touch()
-    elif how == "folder":
-        place.mkdir(mode=0o700)
-    else:
-        place.symlink_to(later)
+    make = {"file": place.touch, "folder": lambda: place.mkdir(mode=0o700)}
+    make.get(how, lambda: place.symlink_to(later))()
     if how == "link":
         later.mkdir(mode=0o700)
     if os.geteuid() == 0:

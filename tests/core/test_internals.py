@@ -184,12 +184,8 @@ def test_what_another_user_could_have_written_is_not_executed(
         path.unlink()
         path.mkdir()
     else:
-        status = path.stat()
-        monkeypatch.setattr(
-            kernel_cache.os,
-            "fstat",
-            lambda _: os.stat_result((status.st_mode, 0, 0, 1, 4002, 0, 0, 0, 0, 0)),
-        )
+        status = os.stat_result((path.stat().st_mode, 0, 0, 1, 4002, 0, 0, 0, 0, 0))
+        monkeypatch.setattr(kernel_cache.os, "fstat", lambda _: status)
     assert cached() == (3, True)
     lines = capsys.readouterr().err.splitlines()
     assert lines == ([] if how in ("link", "folder") else [lines[0]])
@@ -206,12 +202,8 @@ def test_without_a_folder_kernels_are_compiled_in_each_process(tmp_path, monkeyp
 
 
 def test_kernels_that_must_not_be_compiled_are_one_line():
-    job = subprocess.run(
-        [sys.executable, "-m", "mpisim", "run", "--set", "problem.name=quadratic"],
-        env=environment() | {"NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-m", "mpisim", "run", "--set", "problem.name=quadratic"]
+    options = {"env": environment() | {"NUMBA_DISABLE_JIT": "1"}, "check": False}
+    job = subprocess.run(command, capture_output=True, text=True, **options)
     assert job.returncode == 2 and job.stderr.count("\n") == 1
     assert "NUMBA_DISABLE_JIT" in job.stderr

@@ -34,7 +34,7 @@ METHODS = [
 ]
 
 
-@pytest.mark.drawn(12)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize(
     ("method", "compressor"), [(m, c) for m, every in METHODS for c in every], ids=str
 )

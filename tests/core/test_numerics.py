@@ -182,15 +182,10 @@ def draw(first, workers, seed=3, purpose="up", round=5):
 
 
 def test_every_part_of_the_address_matters():
-    words = [
-        draw(0, 2).words(4),
-        draw(2, 2).words(4),
-        draw(0, 2, seed=4).words(4),
-        draw(0, 2, purpose="down").words(4),
-        draw(0, 2, round=6).words(4),
-        Draw(Streams(3), "up", 5, 0, 2, message=1).words(4),
-        Draw(Streams(3), "up", 5, 0, 2, np.array([1, 1, 1])).words(4)[1:],
-    ]
+    several = [draw(0, 2), draw(2, 2), draw(0, 2, seed=4), draw(0, 2, purpose="down")]
+    several += [draw(0, 2, round=6), Draw(Streams(3), "up", 5, 0, 2, message=1)]
+    words = [one.words(4) for one in several]
+    words.append(Draw(Streams(3), "up", 5, 0, 2, np.array([1, 1, 1])).words(4)[1:])
     assert len({w.tobytes() for w in words}) == len(words)
     assert np.unique(np.concatenate([w.ravel() for w in words])).size == 56
 

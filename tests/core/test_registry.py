@@ -11,6 +11,7 @@ from typing import Literal
 import h5py
 import numpy as np
 import pytest
+import tomli_w
 from mpi4py import MPI
 
 from mpisim.cli import main
@@ -33,14 +34,8 @@ MARINA = {"name": "marina", "stepsize": 0.1}
 
 
 def experiment(k: int):
-    return parse(
-        {
-            "problem": {"name": "quadratic", "dimension": 50, "workers": 6},
-            "method": MARINA,
-            "compressor": {"name": "randk", "k": k},
-            "run": {"rounds": 1},
-        }
-    )
+    quadratic = {"name": "quadratic", "dimension": 50, "workers": 6}
+    return parse(table(MARINA, {"name": "randk", "k": k}, rounds=1) | {"problem": quadratic})
 
 
 def probability(experiment) -> float:
@@ -93,8 +88,8 @@ def test_a_registry_says_where_each_class_is(room):
         for path in folder.rglob("*.py")
         for name in registered.findall(path.read_text())
     }
-    known = {name: kind.__module__ for name, kind in ROOMS[room].items()}
-    assert len(result) > 5 and known.items() >= result.items()
+    modules = {name: kind.__module__ for name, kind in ROOMS[room].items()}
+    assert len(result) > 5 and modules.items() >= result.items()
 
 
 REPLACED = """
@@ -159,32 +154,28 @@ def install(tmp_path, monkeypatch):
     registry.forget_packages()
 
 
-def test_a_name_of_a_package_is_resolved_and_its_version_is_in_the_log(install, tmp_path):
+def test_a_name_of_a_package_is_resolved_and_its_version_is_in_the_log(install, tmp_path, command):
     files = {"mpisim_demo/__init__.py": "", "mpisim_demo/half.py": "HALF = 0.5\n"}
     files |= {"mpisim_demo/method.py": METHOD.format(name="packaged"), "first_k.py": PLUGIN}
     install("mpisim-demo", files, "a = first_k\nb = mpisim_demo.method")
-    tables = EXPERIMENT.replace('name = "ef21"', 'name = "packaged"')
-    (tmp_path / "x.toml").write_text(tables)
-    assert main(["run", "x.toml", "--out", "log.h5"]) == 0
+    (tmp_path / "x.toml").write_text(EXPERIMENT.replace('"ef21"', '"packaged"'))
+    command("run", "x.toml", "--out", "log.h5")
     with h5py.File("log.h5") as log:
         assert log.attrs["plugin_packages"] == "mpisim-demo 1.2"
-        executed = json.loads(log.attrs["code"])
-        assert {"module first_k", "module mpisim_demo.method", "module mpisim_demo.half"} <= set(
-            executed
-        )
+        code = json.loads(log.attrs["code"])
+        names = ("first_k", "mpisim_demo.method", "mpisim_demo.half")
+        assert {f"module {name}" for name in names} <= set(code)
         assert json.loads(log.attrs["labels"])["letters"] == {"share": "s"}
-        assert packages_of(executed) == ["mpisim-demo 1.2"]
-    assert main(["verify", "log.h5", "--rerun"]) == 0
+        assert packages_of(code) == ["mpisim-demo 1.2"]
+    command("verify", "log.h5", "--rerun")
 
 
-def test_what_is_known_imports_no_package(install):
+def test_a_built_in_name_imports_no_package(install):
     install("mpisim-demo", {"broken.py": "1 / 0\n"}, "x = broken")
     assert COMPRESSORS["randk"].title == "RandK" and METHODS.here("marina")
     assert "broken" not in sys.modules
     for look in (lambda: "nosuch" in COMPRESSORS, lambda: sorted(METHODS), lambda: len(METHODS)):
-        message = (
-            r"^plugin package mpisim-demo 1\.2: cannot be loaded: .*broken\.py:1: ZeroDivision"
-        )
+        message = r"^plugin package mpisim-demo 1\.2: cannot be loaded: .*broken\.py:1: ZeroDiv"
         with pytest.raises(InputError, match=message):
             look()
 
@@ -208,19 +199,14 @@ def test_a_name_that_is_taken_is_one_line(install, names, message):
     assert COMPRESSORS["randk"].__module__ == "mpisim.compressors.sparse"
 
 
-@pytest.mark.parametrize(
-    ("registry", "alias", "name"),
-    [
-        (COMPRESSORS, "rand-k", "randk"),
-        (COMPRESSORS, "top-k", "topk"),
-        (COMPRESSORS, "perm-k", "permk"),
-        (COMPRESSORS, "rankk", "rank-k"),
+def test_other_spellings():
+    for names, alias, name in (
+        *((COMPRESSORS, "rand-k", "randk"), (COMPRESSORS, "top-k", "topk")),
+        *((COMPRESSORS, "perm-k", "permk"), (COMPRESSORS, "rankk", "rank-k")),
         (METHODS, "ef21-bc", "ef21-2way"),
-    ],
-)
-def test_other_spellings(registry, alias, name):
-    assert registry[alias] is registry[name] and alias in registry
-    assert alias not in list(registry) and registry.canonical(alias) == name
+    ):
+        assert names[alias] is names[name] and alias in names
+        assert alias not in list(names) and names.canonical(alias) == name
 
 
 def test_a_plugin_may_take_another_spelling():
@@ -289,45 +275,27 @@ def test_choose_lists_what_there_is():
 NAMES = ("randk", "topk", "rank-k", "qsgd")
 
 
-@pytest.mark.parametrize(
-    ("name", "near"),
-    [
-        ("TopK", "topk"),
-        ("top_k", "topk"),
-        ("rand-d-k", "randk"),
-        ("rnadk", "randk"),
-        ("qgsd", "qsgd"),
-        ("nothing", ""),
-        (3, ""),
-        ("x" * 100_000, ""),
-    ],
-)
-def test_meant(name, near):
-    assert suggestion(name, NAMES) == (f"did you mean {near!r}? " if near else "")
-
-
-EXPERIMENT_NEAR = """
-[problem]
-name = "logistic"
-data = "sample"
-workers = 2
-[method]
-name = "gd"
-stepsize = 0.1
-[run]
-rounds = 1
-"""
+def test_meant():
+    names = {"topk": ("TopK", "top_k"), "randk": ("rand-d-k", "rnadk"), "qsgd": ("qgsd",)}
+    for near, others in (names | {"": ("nothing", 3, "x" * 100_000)}).items():
+        for name in others:
+            assert suggestion(name, NAMES) == (f"did you mean {near!r}? " if near else "")
 
 
 def test_files_of_the_other_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "one.toml").write_text(EXPERIMENT_NEAR)
-    (tmp_path / "grid.toml").write_text(EXPERIMENT_NEAR + "[sweep]\nseeds = [1]\n")
-    assert main(["run", "grid.toml"]) == 2
-    message = "mpisim: grid.toml: has a grid, [sweep]; did you mean `mpisim sweep grid.toml`?\n"
-    assert capsys.readouterr().err == message
-    assert main(["sweep", "one.toml"]) == 0  # it is a grid of one point
-    message = "mpisim: one.toml: has no [sweep], so it is a grid of one point\n"
-    assert capsys.readouterr().err.startswith(message)
-    assert main(["sweep", "grid.toml"]) == 0
-    assert "has no [sweep]" not in capsys.readouterr().err
+    one = tomli_w.dumps(table({"name": "gd", "stepsize": 0.1}, workers=2, rounds=1))
+    (tmp_path / "one.toml").write_text(one)
+    (tmp_path / "grid.toml").write_text(one + "[sweep]\nseeds = [1]\n")
+    for words, code, line in (
+        (
+            "run grid.toml",
+            2,
+            "grid.toml: has a grid, [sweep]; did you mean `mpisim sweep",
+        ),
+        ("sweep one.toml", 0, "one.toml: has no [sweep], so it is a grid of one point\n"),
+        ("sweep grid.toml", 0, ""),
+    ):
+        assert main(words.split()) == code
+        err = capsys.readouterr().err
+        assert err.startswith(f"mpisim: {line}") if line else "has no [sweep]" not in err

@@ -165,15 +165,9 @@ def test_trajectory(name, method, loop, _, compressor, c, data, need_data):
     need_data(data)
     if (name, _, data) == ("code", "top5", "mushrooms"):
         pytest.skip("coordinates tie, so rounding decides which are sent")
-    tables = table(
-        method | {"stepsize": GAMMA},
-        {"name": "identity"} if name == "amsgrad" else compressor,
-        data,
-        N,
-        ROUNDS,
-        PROBLEM,
-        wire="float64",
-    )
+    compressor = {"name": "identity"} if name == "amsgrad" else compressor
+    method = method | {"stepsize": GAMMA}
+    tables = table(method, compressor, data, N, ROUNDS, PROBLEM, wire="float64")
     grads, d = gradients_of(data)
     x = loop(grads, d, c)
     assert np.linalg.norm(run_tables(tables).x - x) <= 1e-9 * np.linalg.norm(x)

@@ -11,9 +11,11 @@ from scipy.optimize import brentq
 from mpisim.comm.links import on_wire
 from mpisim.core.rng import Draw, Streams
 from mpisim.methods.estimators.asynchronous import allocation, equilibrium_time
-from tests.helpers import columns, dense, run_tables, table
+from tests.helpers import columns, run_tables
+from tests.methods import loops
+from tests.methods.loops import SEED, N
 
-N, ROUNDS, SEED, L2, GAMMA, BATCH = 6, 40, 5, 0.02, 0.3, 7
+ROUNDS, L2, GAMMA, BATCH = 40, 0.02, 0.3, 7
 FACTORS = [1.0, 1.5, 2.25, 3.0, 10.0, 40.0]
 UP, DOWN, LATENCY, SECONDS = 1e6, 4e6, 0.01, 0.002
 FLEET = {"links": "1mbit/4mbit,10ms", "devices": FACTORS, "seconds": SECONDS}
@@ -26,31 +28,25 @@ METHODS = {
 
 
 def tables(name, keys, fleet=FLEET, rounds=ROUNDS, **more):
-    method = {"name": name, "stepsize": GAMMA} | keys
-    problem = {"name": "logistic", "l2": L2}
-    run = {"seed": SEED, "wire": "float64"} | more
-    given = {"fleet": fleet} if fleet else {}
-    return table(method, None, workers=N, rounds=rounds, problem=problem, **run) | given
+    made = loops.tables({"name": name} | keys, l2=L2, rounds=rounds, **more)
+    return made | ({"fleet": fleet} if fleet else {})
 
 
-class Loop:
+class Loop(loops.Loop):
     """The event clock with a heap: (arrival, worker, round of its point, point)."""
 
     def __init__(self, factors=FACTORS, steps=1):
-        self.a, self.y = dense("sample")
-        self.m, d = len(self.a) // N, self.a.shape[1]
-        self.x, self.k, self.now, self.heap, self.delays = np.zeros(d), 0, 0.0, [], []
-        bits = on_wire(np.array([64.0 * d]), 1)[0]
+        super().__init__(L2)
+        self.x, self.now, self.heap, self.delays = np.zeros(self.d), 0.0, [], []
+        bits = on_wire(np.array([64.0 * self.d]), 1)[0]
         self.down, self.up = LATENCY + bits / DOWN, LATENCY + bits / UP
         self.computing = SECONDS * BATCH * steps * np.array(factors)
         self.steps, self.spent, self.times, self.drawn = steps, 0.0, [0.0], 0
 
-    def gradient(self, i, x):
+    def sampled_gradient(self, i, x):
         draw = Draw(Streams(SEED), "batch", self.k, i, 1, None, self.drawn)
         self.drawn += 1
-        rows = draw.batches(np.array([self.m]), BATCH)[0]
-        a, y = self.a[i * self.m + rows], self.y[i * self.m + rows]
-        return -a.T @ (y / (1 + np.exp(y * (a @ x)))) / len(rows) + L2 * x
+        return self.gradient(i, x, draw.batches(np.array([self.m]), BATCH)[0])
 
     def give(self, i, sent=True):
         arrival = self.now + self.down * sent + self.computing[i] + self.up
@@ -61,7 +57,7 @@ class Loop:
         self.spent += self.computing[i]
         y = x.copy()
         for _ in range(self.steps):
-            y = y - GAMMA * self.gradient(i, y)
+            y = y - GAMMA * self.sampled_gradient(i, y)
         return i, self.k - k, x - y
 
     def step(self, change):
@@ -239,10 +235,8 @@ def test_shadowheart_by_hand(tmp_path):
         total = 0
         for number, i in enumerate(active):
             draw = Draw(Streams(SEED), "batch", k, i, 1, None, number)
-            rows = i * loop.m + draw.samples(np.array([loop.m]), b[i])[0]
-            a, y = loop.a[rows], loop.y[rows]
-            g_i = -a.T @ (y / (1 + np.exp(y * (a @ loop.x)))) / b[i] + L2 * loop.x
-            total = total + b[i] * g_i
+            rows = draw.samples(np.array([loop.m]), b[i])[0]
+            total = total + b[i] * loop.gradient(i, loop.x, rows)
         loop.now += max(loop.down + LATENCY + links + b[i] * h[i] for i in active)
         loop.step(GAMMA * total / sum(b[i] for i in active))
     rows = columns(tmp_path / "log.h5")

@@ -1,43 +1,22 @@
 """Messages down: compressed, one for all or another for each worker, against plain NumPy loops."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from mpisim.comm.communicators import OneProcess
-from mpisim.core.numerics import philox
-from mpisim.core.rng import Draw, Streams, purpose_key
+from mpisim.core.rng import Draw, Streams
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
-from tests.helpers import dense, run_tables, table
+from tests.helpers import run_tables
+from tests.methods import loops
+from tests.methods.loops import SEED, Loop, N, near
 from tests.methods.test_reference import top
 
-N, ROUNDS, SEED, L2, GAMMA = 6, 25, 5, 0.1, 0.3
+ROUNDS, GAMMA = 25, 0.3
 TOPK, RANDK = {"name": "topk", "k": 5}, {"name": "randk", "k": 20}
-
-
-class Loop:
-    """Logistic regression on the sample, with draws by their addresses."""
-
-    def __init__(self):
-        self.a, self.y = dense("sample")
-        self.m, self.d, self.k = len(self.a) // N, self.a.shape[1], 0
-
-    def gradients(self, xs):
-        out = []
-        for i, x in enumerate(xs):
-            a, y = (part[i * self.m : (i + 1) * self.m] for part in (self.a, self.y))
-            out.append(-a.T @ (y / (1 + np.exp(y * (a @ x)))) / self.m + L2 * x)
-        return np.array(out)
-
-    def coin(self, p, number=0):
-        return philox.uniform(SEED, purpose_key("coin"), self.k, number) < p
-
-    def randk(self, v, purpose, K=20, message=0):
-        kept = Draw(Streams(SEED), purpose, self.k, 0, N, None, message).subsets(self.d, K)
-        out = np.zeros((N, self.d))
-        for i, row in enumerate(kept):
-            out[i, row] = self.d / K * v[i, row]
-        return out
+tables = partial(loops.tables, rounds=ROUNDS)
 
 
 def scaffnew(loop, p=0.3):
@@ -58,7 +37,7 @@ def ef21_p(loop, alpha=0.1):
     x, w, h = np.zeros(loop.d), np.zeros(loop.d), np.zeros((N, loop.d))
     for loop.k in range(ROUNDS):
         w = w + top((x - w)[None], 5)[0]
-        m = loop.randk(loop.gradients(np.tile(w, (N, 1))) - h, "up")
+        m = loop.randk(loop.every(w) - h, "up")
         x = x - GAMMA * (h + m).mean(axis=0)
         h = h + alpha * m
     return x
@@ -77,9 +56,8 @@ def marina_p(loop, p=0.2):
 
 def masks(groups):
     """Who sends which coordinate, (N, d), in each round: what the wire says, not the method."""
-    setup = Setup(
-        parse(tables({"name": "marina"}, {"name": "permk", "groups": groups})), OneProcess()
-    )
+    marina = tables({"name": "marina"}, {"name": "permk", "groups": groups})
+    setup = Setup(parse(marina), OneProcess())
     ones = np.ones((N, setup.problem.d))
     draws = (Draw(Streams(SEED), "up", k, 0, N) for k in range(ROUNDS))
     return [setup.compressor.compress(ones, draw).decoded() != 0 for draw in draws]
@@ -102,7 +80,7 @@ def test_compressed_scaffnew(s, p=0.3):
         assert (mask.sum(axis=0) == s).all()
         x = (mask * x_i).sum(axis=0) / s
         h = h + p * 0.4 / GAMMA * mask * (x - x_i)
-    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+    assert near(end.x, x)
     assert end.row["bits_up"] == 64 * ROUNDS * s * loop.d
 
 
@@ -113,18 +91,12 @@ CASES = {
 }
 
 
-def tables(method, compressor=None, **run):
-    problem = {"name": "logistic", "l2": L2}
-    run = {"rounds": ROUNDS, "seed": SEED, "wire": "float64"} | run
-    return table({"stepsize": GAMMA} | method, compressor, workers=N, problem=problem, **run)
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_trajectory(name):
     loop, keys, compressor = CASES[name]
     end = run_tables(tables({"name": name} | keys, compressor))
     x = loop(Loop())
-    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+    assert near(end.x, x)
 
 
 @pytest.mark.parametrize(

@@ -15,18 +15,10 @@ from tests.helpers import run_tables, sampled, table, without_rehearsal
 from tests.resumes import KEYS, SMOOTH
 
 DEALT = {"name": "permk", "groups": 2}
-COMPOSED = {
-    "name": "compose",
-    "outer": DEALT,
-    "inner": {"name": "natural"},
-}
+COMPOSED = {"name": "compose", "outer": DEALT, "inner": {"name": "natural"}}
 RANDK, PP_MARINA = {"name": "randk", "k": 4}, {"name": "pp-marina", "participants": 6, "p": 0.2}
-DEALING = {
-    "compressed-scaffnew": [DEALT],
-    "tamuna": [{"name": "pattern", "s": 2}],
-    "locodl": [RANDK],
-    "powersgd": [{}],
-}
+DEALING = {"compressed-scaffnew": [DEALT], "locodl": [RANDK], "powersgd": [{}]}
+DEALING["tamuna"] = [{"name": "pattern", "s": 2}]
 # to decode is to draw a direction of "spherical" again
 TABLES = [case.table for case in CASES if case.table["name"] != "spherical"]
 PAIRS = {
@@ -57,9 +49,8 @@ def drawn(monkeypatch):
 
     def words_of(seed, purpose, round, message, workers, count):
         for t, worker in enumerate(workers.tolist()):
-            words(
-                seed, purpose, round, message, workers[:t].tolist().count(worker), worker, 1, count
-            )
+            again = workers[:t].tolist().count(worker)
+            words(seed, purpose, round, message, again, worker, 1, count)
         return philox.words_of(seed, purpose, round, message, workers, count)
 
     def uniform(*address):

@@ -10,35 +10,32 @@ from mpisim.comm.communicators import OneProcess
 from mpisim.core.rng import Draw, Streams
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
-from tests.helpers import dense, run_tables, table
+from tests.helpers import run_tables, table
+from tests.methods import loops
+from tests.methods.loops import SEED, N, near
 from tests.resumes import KEYS as KEYS_OF
 
-N, ROUNDS, SEED, L2 = 6, 12, 5, 0.02
+ROUNDS, L2 = 12, 0.02
 STEPS, ETA, ETA_G, MU = 4, 0.4, 0.7, 0.3
 KEYS = {"local_steps": STEPS, "stepsize": ETA, "server_stepsize": ETA_G}
 FULL, PART = {}, {"participants": 3, "batch": 7}
 
 
-class Loop:
-    """Logistic regression on the sample; who takes part, and with which rows, by the addresses."""
+class Loop(loops.Loop):
+    """Who takes part, and with which rows, by the addresses."""
 
     def __init__(self, participants=None, batch=None):
-        self.a, self.y = dense("sample")
-        self.m, self.r, self.b = len(self.a) // N, participants, batch
-        self.k = self.drawn = 0
+        super().__init__(L2)
+        self.r, self.b = participants, batch
 
     def clients(self):
-        if self.r is None:
-            return list(range(N))
-        return Draw(Streams(SEED), "sample", self.k, 0, 1).subsets(N, self.r)[0].tolist()
+        return list(range(N)) if self.r is None else super().clients(self.r).tolist()
 
     def gradient(self, i, x, step):
-        rows = np.arange(self.m)
-        if self.b is not None:
-            draw = Draw(Streams(SEED), "batch", self.k, i, 1, None, step)
-            rows = draw.batches(np.array([self.m]), self.b)[0]
-        a, y = self.a[i * self.m + rows], self.y[i * self.m + rows]
-        return -a.T @ (y / (1 + np.exp(y * (a @ x)))) / len(rows) + L2 * x
+        if self.b is None:
+            return super().gradient(i, x)
+        draw = Draw(Streams(SEED), "batch", self.k, i, 1, None, step)
+        return super().gradient(i, x, draw.batches(np.array([self.m]), self.b)[0])
 
 
 def fedavg(loop, d, mu=0.0):
@@ -91,9 +88,7 @@ CASES = {
 
 def tables(name, keys, **run):
     method = {"name": name.split()[0]} | KEYS | keys
-    problem = {"name": "logistic", "l2": L2}
-    run = {"rounds": ROUNDS, "seed": SEED, "wire": "float64"} | run
-    return table(method, workers=N, problem=problem, **run)
+    return loops.tables(method, l2=L2, **{"rounds": ROUNDS} | run)
 
 
 @pytest.mark.parametrize("part", [FULL, PART], ids=["all", "some"])
@@ -102,7 +97,7 @@ def test_trajectory(name, part):
     loop, keys = CASES[name]
     end = run_tables(tables(name, keys | part))
     x = loop(Loop(**part), end.x.size)
-    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+    assert near(end.x, x)
 
 
 @pytest.mark.parametrize(("name", "vectors"), [("fedavg", 1), ("scaffold", 2)])

@@ -9,7 +9,8 @@ from mpisim.core.numerics import triangles
 from mpisim.core.rng import Draw, Streams
 from mpisim.problems import PROBLEMS
 from tests.helpers import run_tables
-from tests.methods.test_downlink import L2, ROUNDS, SEED, Loop, N, tables
+from tests.methods.loops import SEED, Loop, N, near
+from tests.methods.test_downlink import ROUNDS, tables
 from tests.methods.test_reference import top
 from tests.problems.support import FORMS, attach, make_rows
 
@@ -58,7 +59,7 @@ def hessians(loop, x):
     for i in range(N):
         a, y = (part[i * loop.m : (i + 1) * loop.m] for part in (loop.a, loop.y))
         s = 1 / (1 + np.exp(y * (a @ x)))
-        out.append((a.T * (s * (1 - s))) @ a / loop.m + L2 * np.eye(loop.d))
+        out.append((a.T * (s * (1 - s))) @ a / loop.m + loop.l2 * np.eye(loop.d))
     return np.array(out)
 
 
@@ -104,7 +105,7 @@ def fednl(loop, option, C, alpha, mu=0.2):
     for k in range(ROUNDS):
         now = hessians(loop, x)
         H, shift = H_i.mean(axis=0), np.mean([np.linalg.norm(h) for h in now - H_i])
-        gradient = loop.gradients(np.tile(x, (N, 1))).mean(axis=0)
+        gradient = loop.every(x).mean(axis=0)
         if option == "A":
             values, vectors = np.linalg.eigh(H)
             H = vectors @ np.diag(np.maximum(values, mu)) @ vectors.T
@@ -122,7 +123,7 @@ def test_trajectory(name, option):
     keys = {"name": "fednl", "hessian": hessian, "option": option, "stepsize": 1.0}
     end = run_tables(tables(keys | ({"regularisation": 0.2} if option == "A" else {})))
     x = fednl(Loop(), option, C, alpha)
-    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+    assert near(end.x, x)
     assert end.row["grad_norm_sq"] < 1e-10
 
 
@@ -130,7 +131,7 @@ def test_one_round_is_a_newton_step_and_bits_are_those_of_its_messages():
     keys = {"name": "fednl", "hessian": TOPK, "stepsize": 1.0}
     end, loop = run_tables(tables(keys, rounds=1)), Loop()
     zero = np.zeros(loop.d)
-    gradient = loop.gradients(np.tile(zero, (N, 1))).mean(axis=0)
+    gradient = loop.every(zero).mean(axis=0)
     newton = -np.linalg.solve(hessians(loop, zero).mean(axis=0), gradient)
     assert np.linalg.norm(end.x - newton) <= 1e-11 * np.linalg.norm(newton)
     size = triangles.size(loop.d)
@@ -146,13 +147,13 @@ def test_line_search(mu=0.2, c=0.49, gamma=0.5):
 
     def f(x):
         a, y = (part[: N * loop.m] for part in (loop.a, loop.y))
-        return np.mean(np.log1p(np.exp(-y * (a @ x)))) + L2 / 2 * x @ x
+        return np.mean(np.log1p(np.exp(-y * (a @ x)))) + loop.l2 / 2 * x @ x
 
     for r in range(8):
         now = hessians(loop, x)
         H_i = now if H_i is None else H_i
         values, vectors = np.linalg.eigh(H_i.mean(axis=0))
-        gradient = loop.gradients(np.tile(x, (N, 1))).mean(axis=0)
+        gradient = loop.every(x).mean(axis=0)
         d = -vectors @ ((vectors.T @ gradient) / np.maximum(values, 1e-3))
         s = next(s for s in range(60) if f(x + gamma**s * d)
                  <= f(x) + c * gamma**s * gradient @ d + 1e-15)  # fmt: skip
@@ -160,7 +161,7 @@ def test_line_search(mu=0.2, c=0.49, gamma=0.5):
         if r > 0:
             sent = top(np.array([triangles.packed(h) for h in now - H_i]), TOPK["k"])
             H_i = H_i + alpha * np.array([triangles.unpacked(s, loop.d) for s in sent])
-    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+    assert near(end.x, x)
     assert f(x) < f(np.zeros(loop.d))
 
 
@@ -173,18 +174,18 @@ def test_some_clients(r):
     size, x = triangles.size(loop.d), np.zeros(loop.d)
     alpha = 1 - np.sqrt(1 - TOPK["k"] / size)
     H, l = hessians(loop, x), np.zeros(N)  # noqa: E741
-    g = np.einsum("ijk,k->ij", H, x) - loop.gradients(np.tile(x, (N, 1)))
-    for k in range(ROUNDS):
-        if k > 0:
-            S = Draw(Streams(SEED), "sample", k, 0, 1).subsets(N, r)[0] if r < N else range(N)
-            now, gradients = hessians(loop, x), loop.gradients(np.tile(x, (N, 1)))
+    g = np.einsum("ijk,k->ij", H, x) - loop.every(x)
+    for loop.k in range(ROUNDS):
+        if loop.k > 0:
+            S = loop.clients(r) if r < N else range(N)
+            now, gradients = hessians(loop, x), loop.every(x)
             for i in S:
                 sent = top(triangles.packed(now[i] - H[i])[None], TOPK["k"])[0]
                 H[i] += alpha * triangles.unpacked(sent, loop.d)
                 l[i] = np.linalg.norm(H[i] - now[i])
                 g[i] = (H[i] + l[i] * np.eye(loop.d)) @ x - gradients[i]
         x = np.linalg.solve(H.mean(axis=0) + l.mean() * np.eye(loop.d), g.mean(axis=0))
-    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+    assert near(end.x, x)
     d = loop.d
     index = end.row["bits_up"] - 64 * N * (size + d) - 64 * (ROUNDS - 1) * r * (d + 1 + TOPK["k"])
     assert 0 < index <= (ROUNDS - 1) * r * TOPK["k"] * np.ceil(np.log2(size))

@@ -14,9 +14,11 @@ from mpisim.core.rng import Draw, Streams
 from mpisim.methods.oracle import Oracle
 from mpisim.problems import PROBLEMS, autoencoder_codes, design, quadratic
 from mpisim.runs.log.reader import read
-from tests.helpers import columns, dense, run_tables, table
+from tests.helpers import columns, run_tables
+from tests.methods import loops
+from tests.methods.loops import SEED, N
 
-N, ROUNDS, SEED, L2, GAMMA = 6, 40, 5, 0.02, 0.3
+ROUNDS, L2, GAMMA = 40, 0.02, 0.3
 FACTORS = [1.0, 1.5, 2.25, 3.0, 10.0, 400.0]  # the last one is late in every round but the first
 UP, DOWN, LATENCY, SECONDS = 1e6, 4e6, 0.01, 2e-4
 FLEET = {"links": "1mbit/4mbit,10ms", "devices": FACTORS, "seconds": SECONDS, "simulate": True}
@@ -30,29 +32,20 @@ METHODS = {
 
 
 def tables(name, keys, fleet=None, compressor=None, l2=L2, **run):
-    method = {"name": name, "stepsize": GAMMA} | keys
-    problem = {"name": "logistic", "l2": l2}
-    run = {"seed": SEED, "wire": "float64", "rounds": ROUNDS} | run
-    compressor = compressor or {"name": "identity"}
-    made = table(method, compressor, workers=N, problem=problem, **run)
+    run, compressor = {"rounds": ROUNDS} | run, compressor or {"name": "identity"}
+    made = loops.tables({"name": name} | keys, compressor, l2, **run)
     return made | ({"fleet": fleet} if fleet else {})
 
 
-class Loop:
+class Loop(loops.Loop):
     """Rounds with messages that are exact, and their seconds."""
 
     def __init__(self):
-        self.a, self.y = dense("sample")
-        self.m, self.d = len(self.a) // N, self.a.shape[1]
-        self.x, self.k, self.now, self.times = np.zeros(self.d), 0, 0.0, [0.0]
+        super().__init__(L2)
+        self.x, self.now, self.times = np.zeros(self.d), 0.0, [0.0]
         self.pass_ = SECONDS * self.m * np.array(FACTORS)
         bits = on_wire(np.array([64.0 * self.d]), 1)[0]
         self.links = 2 * LATENCY + bits / UP + bits / DOWN
-
-    def gradient(self, i, x):
-        rows = slice(i * self.m, (i + 1) * self.m)
-        a, y = self.a[rows], self.y[rows]
-        return -a.T @ (y / (1 + np.exp(y * (a @ x)))) / len(a) + L2 * x
 
     def arrived(self, invited, passes):
         """Who comes in time, of those who do not drop out."""
@@ -74,9 +67,8 @@ class Loop:
 
 
 def fedavg(loop):
-    for k in range(ROUNDS):
-        invited = Draw(Streams(SEED), "sample", k, 0, 1).subsets(N, 4)[0]
-        total, come = 0, loop.arrived(invited, 2)
+    for _ in range(ROUNDS):
+        total, come = 0, loop.arrived(loop.clients(4), 2)
         for i in come:
             y = loop.x
             for _ in range(2):
@@ -86,15 +78,12 @@ def fedavg(loop):
 
 
 def pp_marina(loop):
-    from mpisim.core.numerics import philox
-    from mpisim.core.rng import purpose_key
-
     loop.arrived(range(N), 1)
     g = np.mean([loop.gradient(i, loop.x) for i in range(N)], axis=0)
     loop.step(g)
     for k in range(1, ROUNDS):
         old = loop.x + GAMMA * g
-        if philox.uniform(SEED, purpose_key("coin"), k, 0) < 0.3:
+        if loop.coin(0.3):
             come = loop.arrived(range(N), 1)
             g = np.mean([loop.gradient(i, loop.x) for i in come], axis=0) if come else g
         else:

@@ -11,20 +11,17 @@ from mpisim.core.rng import Draw, Streams
 from mpisim.wire.flags import Flags, FlagsForm
 from tests.compressors.cases import DOUBLE
 from tests.helpers import run_tables
-from tests.methods.test_downlink import GAMMA, L2, RANDK, ROUNDS, SEED, TOPK, Loop, N, tables
+from tests.methods.loops import SEED, Loop, N, near
+from tests.methods.test_downlink import GAMMA, RANDK, ROUNDS, TOPK, tables
 from tests.methods.test_reference import top
-
-
-def every(loop, x):
-    return loop.gradients(np.tile(x, (N, 1)))
 
 
 def ef21_sgdm(loop, eta=0.3):
     x = np.zeros(loop.d)
-    v = g = every(loop, x)
+    v = g = loop.every(x)
     for loop.k in range(1, ROUNDS + 1):
         x = x - GAMMA * g.mean(axis=0)
-        v = (1 - eta) * v + eta * every(loop, x)
+        v = (1 - eta) * v + eta * loop.every(x)
         g = g + top(v - g, 5)
     return x
 
@@ -32,7 +29,7 @@ def ef21_sgdm(loop, eta=0.3):
 def ef_bv(loop, lambda_=0.2, nu=0.7):
     x, h = np.zeros(loop.d), np.zeros((N, loop.d))
     for loop.k in range(ROUNDS):
-        d = loop.randk(every(loop, x) - h, "up")
+        d = loop.randk(loop.every(x) - h, "up")
         x = x - GAMMA * (h + nu * d).mean(axis=0)
         h = h + lambda_ * d
     return x
@@ -41,7 +38,7 @@ def ef_bv(loop, lambda_=0.2, nu=0.7):
 def rand_diana(loop, p=0.3):
     x, h = np.zeros(loop.d), np.zeros((N, loop.d))
     for loop.k in range(ROUNDS):
-        gradients = every(loop, x)
+        gradients = loop.every(x)
         x = x - GAMMA * (h + loop.randk(gradients - h, "up")).mean(axis=0)
         h = gradients if loop.coin(p) else h
     return x
@@ -55,8 +52,8 @@ def adiana(loop, alpha=0.1, p=0.3, mu=0.1):
     beta = 1 - gamma * mu
     for loop.k in range(ROUNDS):
         x = theta * z + w / 2 + (1 - theta - 1 / 2) * y
-        g = (h + loop.randk(every(loop, x) - h, "up")).mean(axis=0)
-        h = h + alpha * loop.randk(every(loop, w) - h, "up", message=1)
+        g = (h + loop.randk(loop.every(x) - h, "up")).mean(axis=0)
+        h = h + alpha * loop.randk(loop.every(w) - h, "up", message=1)
         last, y = y, x - GAMMA * g
         z = beta * z + (1 - beta) * x + gamma / GAMMA * (y - x)
         w = last if loop.coin(p) else w
@@ -69,8 +66,8 @@ def canita(loop, alpha=0.1, p=0.3):
     for loop.k in range(ROUNDS):
         theta = 2 / (p * (loop.k + max(4 / p, 8 / alpha)))
         y = theta * x + (1 - theta) * w
-        g = (h + loop.randk(every(loop, y) - h, "up")).mean(axis=0)
-        h = h + alpha * loop.randk(every(loop, w) - h, "up", message=1)
+        g = (h + loop.randk(loop.every(y) - h, "up")).mean(axis=0)
+        h = h + alpha * loop.randk(loop.every(w) - h, "up", message=1)
         x = x - GAMMA / theta * g
         w = theta * x + (1 - theta) * w if loop.coin(p) else w
     return w
@@ -90,7 +87,7 @@ def test_trajectory(name):
     loop, keys, compressor = CASES[name]
     end = run_tables(tables({"name": name} | keys, compressor))
     x = loop(Loop())
-    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+    assert near(end.x, x)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +102,7 @@ def test_trajectory(name):
 )
 def test_special_cases(general, special, compressor):
     one, other = (run_tables(tables(method, compressor)) for method in (general, special))
-    assert np.linalg.norm(one.x - other.x) <= 1e-12 * np.linalg.norm(other.x)
+    assert near(one.x, other.x)
     assert one.row["bits_up"] == other.row["bits_up"]
 
 
@@ -129,7 +126,9 @@ def test_canita_keeps_its_bound(compressor):
     omega = Loop().d / 40 - 1 if compressor["name"] == "randk" else 0.0
     b = min(omega, np.sqrt(omega / N) * (1 + omega))
     p, alpha = 1 / (1 + b), 1 / (1 + omega)
-    L = max(np.linalg.eigvalsh(a.T @ a / len(a)).max() / 4 for a in blocks()) + L2
+    loop = Loop()
+    blocks = (loop.a[i * loop.m : (i + 1) * loop.m] for i in range(N))
+    L = max(np.linalg.eigvalsh(a.T @ a / len(a)).max() / 4 for a in blocks) + L2
     eta = 1 / (L * max(2, omega / N * (8 + 64 * p / alpha + 128 * (p / alpha) ** 2)))
     result = []
     for seed in range(3):
@@ -138,19 +137,13 @@ def test_canita_keeps_its_bound(compressor):
         assert end.attributes["stepsize"] == pytest.approx(eta, rel=1e-9)
         result.append(end.columns["suboptimality"])
     (first, last), distance = np.mean(result, axis=0), end.columns["distance_sq"][0]
-    H = np.mean(np.sum((Loop().gradients(np.zeros((N, Loop().d)))) ** 2, axis=1))
+    H = np.mean(np.sum(loop.every(np.zeros(loop.d)) ** 2, axis=1))
     a = max(4 / p, 8 / alpha)
     theta_0, theta_T = 2 / (p * a), 2 / (p * (T - 1 + a))
     M = 8 * omega * eta / (N * alpha)
-    phi = (
-        eta / theta_0**2 * ((1 - p * theta_0) * first / p + M * (1 - alpha / 4) * H) + distance / 2
-    )
+    phi = (1 - p * theta_0) * first / p + M * (1 - alpha / 4) * H
+    phi = eta / theta_0**2 * phi + distance / 2
     assert 0 <= last <= p * theta_T**2 / eta * phi
-
-
-def blocks():
-    loop = Loop()
-    return [loop.a[i * loop.m : (i + 1) * loop.m] for i in range(N)]
 
 
 P, MU, CHI, RHO = 0.3, 0.05, 0.4, 0.6
@@ -180,7 +173,7 @@ def test_trajectory_of_locodl():
     keys = {"name": "locodl", "p": P, "mu": MU, "chi": CHI, "rho": RHO}
     end, loop = run_tables(tables(keys, RANDK)), Loop()
     y = locodl(loop)
-    assert np.linalg.norm(end.x - y) <= 1e-12 * np.linalg.norm(y)
+    assert near(end.x, y)
     assert end.row["bits_up"] == 64 * 20 * N * ROUNDS
     assert end.row["bits_down"] == 64 * loop.d * N * ROUNDS
 
@@ -193,7 +186,7 @@ PATTERN = {"name": "pattern", "s": 2}
 
 def who_sends(loop, k, s, c):
     """The clients of round k, and which coordinates each of them sends, (c, d): of the wire."""
-    clients = Draw(Streams(SEED), "sample", k, 0, 1).subsets(N, c)[0] if c < N else np.arange(N)
+    clients = loop.clients(c) if c < N else np.arange(N)
     draw = Draw(Streams(SEED), "up", k, 0, N, clients if c < N else None)
     ones = np.ones((c, loop.d))
     pattern = make({"name": "pattern", "s": s}).bind(loop.d, N, DOUBLE)
@@ -220,7 +213,7 @@ def test_trajectory_and_bits(s, c):
     keys = {"name": "tamuna", "p": P_TAMUNA, "eta": ETA} | ({"participants": c} if c < N else {})
     end, loop = run_tables(tables(keys, PATTERN | {"s": s})), Loop()
     x = tamuna(loop, s, c)
-    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+    assert near(end.x, x)
     assert end.row["bits_up"] == 64 * ROUNDS * s * loop.d
     assert end.row["bits_down"] == 64 * ROUNDS * (c + s) * loop.d
 
@@ -237,10 +230,10 @@ def test_the_step_needs_convex_functions():
 def clag(loop, zeta, C=lambda v: top(v, 5)):
     """The last point, and how many messages were sent in all rounds but the first."""
     x, sent = np.zeros(loop.d), 0
-    g = old = every(loop, x)
+    g = old = loop.every(x)
     for _ in range(ROUNDS - 1):
         x = x - GAMMA * g.mean(axis=0)
-        now = every(loop, x)
+        now = loop.every(x)
         speak = ((now - g) ** 2).sum(axis=1) > zeta * ((now - old) ** 2).sum(axis=1)
         g = np.where(speak[:, None], g + C(now - g), g)
         sent, old = sent + speak.sum(), now
@@ -250,7 +243,7 @@ def clag(loop, zeta, C=lambda v: top(v, 5)):
 def test_clag():
     end, loop = run_tables(tables({"name": "clag", "zeta": 30.0}, TOPK)), Loop()
     x, sent = clag(loop, 30.0)
-    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+    assert near(end.x, x)
     assert 0.1 < sent / (N * (ROUNDS - 1)) < 0.9
     silent = run_tables(tables({"name": "clag", "zeta": 1e9}, TOPK))
     assert silent.row["bits_up"] == N * (64 * loop.d + ROUNDS - 1)
@@ -259,7 +252,7 @@ def test_clag():
 def test_lag():
     end, loop = run_tables(tables({"name": "lag", "zeta": 5.0})), Loop()
     x, sent = clag(loop, 5.0, lambda v: v)
-    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+    assert near(end.x, x)
     assert 0.1 < sent / (N * (ROUNDS - 1)) < 0.9
     assert end.row["bits_up"] == 64 * loop.d * (N + sent) + N * (ROUNDS - 1)
 
@@ -288,21 +281,16 @@ def test_bits_are_bytes_with_ones_behind():
 
 def byz_dasha_page(loop, rule, p=0.3, a=0.2, B=7):
     x = np.zeros(loop.d)
-    h = g = every(loop, x)
-    y = loop.a[: N * loop.m].reshape(N, loop.m, -1)
-    labels = loop.y[: N * loop.m].reshape(N, loop.m)
-
-    def gradient(i, x, rows):
-        a, b = y[i, rows], labels[i, rows]
-        return -a.T @ (b / (1 + np.exp(b * (a @ x)))) / len(rows) + L2 * x
-
+    h = g = loop.every(x)
     for loop.k in range(1, ROUNDS + 1):
         old, x = x, x - GAMMA * rule(g)
         if loop.coin(p):
-            new = every(loop, x)
+            new = loop.every(x)
         else:
             batch = Draw(Streams(SEED), "batch", loop.k, 0, N).samples(np.full(N, loop.m), B)
-            change = [gradient(i, x, r) - gradient(i, old, r) for i, r in enumerate(batch)]
+            change = [
+                loop.gradient(i, x, r) - loop.gradient(i, old, r) for i, r in enumerate(batch)
+            ]
             new = h + np.array(change)
         g = g + loop.randk(new - h - a * (g - h), "up")
         h = new
@@ -315,10 +303,10 @@ def test_byz_dasha_page(aggregate):
     settings = tables(keys, RANDK) | {"server": {"aggregate": aggregate}}
     end = run_tables(settings)
     x = byz_dasha_page(Loop(), lambda g: getattr(np, aggregate)(g, axis=0))
-    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+    assert near(end.x, x)
     if aggregate == "mean":
         same = run_tables(tables(keys | {"name": "dasha-page"}, RANDK))
-        assert np.linalg.norm(end.x - same.x) <= 1e-12 * np.linalg.norm(same.x)
+        assert near(end.x, same.x)
     theory = tables(keys | {"stepsize": "theory", "a": "theory"}, RANDK)
     assert run_tables(theory).attributes["stepsize"] > 0
     with pytest.raises(InputError, match=r"^method\.stepsize: Byz-DASHA-PAGE"):

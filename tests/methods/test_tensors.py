@@ -25,39 +25,25 @@ KEYS = resumes.KEYS | {"cd-adam": {"batch": 9}, "naive-amsgrad": {"variant": "co
 BIASED = [{"name": "scaled-sign"}, {"name": "topk", "k": 7}]
 UNBIASED = [{"name": "randk", "k": 11}, {"name": "qsgd", "s": 4}]
 OTHERS = [{"name": "natural"}, {"name": "identity"}, {"name": "permk"}, {"name": "rank-k", "k": 2}]
+ONLY = {"tamuna": {"name": "pattern", "s": 2}, "gd": {"name": "identity"}}
+ONLY["powersgd"] = ONLY["gd"]
+ONLY["compressed-scaffnew"] = {"name": "permk", "groups": 3}
 ASYNCHRONOUS = ("asynchronous-sgd", "rennala", "ringmaster", "fedbuff", "shadowheart")
 # their keys come from omega
-FITTED = (
-    "dasha",
-    "diana",
-    "vr-diana",
-    "ef21-p",
-    "adiana",
-    "canita",
-    "locodl",
-    "byz-dasha",
-    "shadowheart",
-)
+FITTED = ("dasha", "diana", "vr-diana", "ef21-p", "adiana", "canita", "locodl", "byz-dasha")
+FITTED += ("shadowheart",)
 
 
 def pairs():
     for method in METHODS:
         if method.startswith("fednl"):  # needs Hessians
             continue
-        if method == "tamuna":
-            yield method, {"name": "pattern", "s": 2}
+        if method in ONLY:
+            yield method, ONLY[method]
             continue
-        if method == "compressed-scaffnew":
-            yield method, {"name": "permk", "groups": 3}
-            continue
-        if method in ("gd", "powersgd"):
-            yield method, {"name": "identity"}
-            continue
-        known = UNBIASED[: 1 if method in ASYNCHRONOUS else None]  # lengths that do not vary
-        yield from ((method, spec) for spec in known)
-        if not method.startswith(FITTED):
-            known = BIASED[: 1 if method in ASYNCHRONOUS else None]
-            yield from ((method, spec) for spec in known)
+        most = 1 if method in ASYNCHRONOUS else None  # lengths that do not vary
+        fitting = UNBIASED[:most] + ([] if method.startswith(FITTED) else BIASED[:most])
+        yield from ((method, spec) for spec in fitting)
     yield from itertools.product(("cd-adam", "marina"), OTHERS)
 
 

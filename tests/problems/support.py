@@ -25,13 +25,13 @@ def make_rows(form: str, count: int = 700, d: int = 23, seed: int = 0):
     return a, rng.choice([-1.0, 1.0], count)
 
 
-def attach(name, a, y, ranges, n=None, first=0, dtype=np.float64, dense=False, **keys):
+def attach(name, a, y, ranges, n=None, first=0, dtype=np.float64, dense=False, labels=None, **keys):
     """A problem whose workers have the rows given by ``ranges``, a list of (start, stop)."""
     csr = sp.csr_matrix(a)
     starts, stops = np.array(ranges, np.int64).reshape(-1, 2).T
     shards = Shards(
         csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int64), np.asarray(y, float),
-        a.shape[1], starts, stops, "made", "0" * 64,
+        a.shape[1], starts, stops, "made", "0" * 64, *(() if labels is None else (labels,)),
     )  # fmt: skip
     problem = PROBLEMS[name](data="made", **keys)
     problem.seed = 0

@@ -42,11 +42,8 @@ def shifted():
 
 
 def test_losses_and_gradients_make_a_problem(shifted, tmp_path):
-    tables = {
-        "problem": {"name": "shifted", "size": 5},
-        "method": {"name": "gd", "stepsize": 1.0},
-        "run": {"rounds": 1},
-    }
+    gd = {"name": "gd", "stepsize": 1.0}
+    tables = {"problem": {"name": "shifted", "size": 5}, "method": gd, "run": {"rounds": 1}}
     assert run_tables(tables, tmp_path / "log.h5").x.tolist() == [0.0] * 5
     assert columns(tmp_path / "log.h5")["loss"].tolist() == [0.0, 0.0]
     one = shifted().loaded(4, 1, 2, 0, np.dtype(float))

@@ -103,9 +103,8 @@ def test_gradient_bounds(name, form):
         points = [steepest / max(row @ row, 1e-9), *(3 * rng.standard_normal((4, 5)))]
         largest = np.zeros(2)
         for x in points:
-            g = np.array(
-                [reference(name, a[t : t + 1], y[t : t + 1], x)[1] for t in range(start, stop)]
-            )
+            rows = range(start, stop)
+            g = np.array([reference(name, a[t : t + 1], y[t : t + 1], x)[1] for t in rows])
             norms = [np.linalg.norm(g, axis=1).max(), np.abs(g).max()]
             assert norms[0] <= G * (1 + 1e-12) and norms[1] <= G_inf * (1 + 1e-12)
             assert ((g - g.mean(axis=0)) ** 2).sum(axis=1).mean() <= variance * (1 + 1e-12)
@@ -170,9 +169,8 @@ def test_homogeneous(name):
     alone = attach(name, a, y, [(0, 700)])
     overlap = attach(name, a, y, [(0, 400), (200, 700)])
     x = np.random.default_rng(0).normal(size=a.shape[1])
-    for one, other in zip(
-        problem.losses_and_gradients(x), alone.losses_and_gradients(x), strict=True
-    ):
+    pairs = zip(problem.losses_and_gradients(x), alone.losses_and_gradients(x), strict=True)
+    for one, other in pairs:
         assert np.array_equal(one, np.repeat(other, 3, axis=0))
     check(overlap, a, y, [(0, 400), (200, 700)], x, tolerance=1e-12)
     v = np.random.default_rng(1).normal(size=(3, a.shape[1]))

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from mpisim.core.errors import InputError
 from mpisim.core.numerics import triangles
 from mpisim.problems import PROBLEMS
-from mpisim.problems.data.prepared import Shards
 from tests.helpers import run_tables
 from tests.problems.data.conftest import to_text
 from tests.problems.support import FORMS, attach, make_rows
 
-C, D, L2 = 4, 7, 0.3
+NAME, C, D, L2 = "multinomial-logistic", 4, 7, 0.3
 RANGES = [(0, 300), (300, 301), (301, 690), (690, 700)]
 
 
-def made(form, ranges=RANGES, first=0, dtype=np.float64, split="contiguous"):
+def made(form, ranges=RANGES, first=0, dtype=np.float64):
     a, _ = make_rows(form, d=D)
     y = np.random.default_rng(3).integers(0, C, len(a)).astype(float)
-    csr = sp.csr_matrix(a)
-    starts, stops = np.array(ranges, np.int64).reshape(-1, 2).T
-    parts = csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int64), y
-    shards = Shards(*parts, D, starts, stops, "made", "0" * 64, np.arange(C))
-    problem = PROBLEMS["multinomial-logistic"](data="made", l2=L2, split=split)
-    problem.seed = 0
-    problem.attach(shards, len(RANGES), first, np.dtype(dtype), form == "dense")
+    how = {"dense": form == "dense", "labels": np.arange(C), "l2": L2}
+    problem = attach(NAME, a, y, ranges, len(RANGES), first, dtype, **how)
     return problem, a, y.astype(int)
 
 
@@ -38,9 +31,8 @@ def reference(a, y, x):
     top = z.max(axis=1, keepdims=True)
     total = np.exp(z - top).sum(axis=1, keepdims=True)
     p = np.exp(z - top) / total
-    loss = np.mean(np.log(total[:, 0]) + top[:, 0] - z[np.arange(len(y)), y]) + L2 / 2 * np.sum(
-        W**2
-    )
+    loss = np.mean(np.log(total[:, 0]) + top[:, 0] - z[np.arange(len(y)), y])
+    loss += L2 / 2 * np.sum(W**2)
     gradient = (p - np.eye(C)[y]).T @ a / len(y) + L2 * W
     return float(loss), gradient.ravel().astype(float), p.astype(float)
 
@@ -112,12 +104,7 @@ def test_a_rank_without_workers():
 def test_two_classes_are_logistic_regression():
     a, y = make_rows("sparse")
     two = attach("logistic", a, y, [(0, 700)])
-    csr = sp.csr_matrix(a)
-    parts = csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int64), (y > 0) * 1.0
-    shards = Shards(*parts, 23, np.array([0]), np.array([700]), "made", "0" * 64, np.array([-1, 1]))
-    many = PROBLEMS["multinomial-logistic"](data="made")
-    many.seed = 0
-    many.attach(shards, 1, 0, np.dtype(float), False)
+    many = attach(NAME, a, (y > 0) * 1.0, [(0, 700)], labels=np.array([-1, 1]))
     x = np.random.default_rng(0).normal(size=23)
     both = np.concatenate([-x / 2, x / 2])
     assert many.losses(both)[0] == pytest.approx(two.losses(x)[0], rel=1e-13)
@@ -125,10 +112,7 @@ def test_two_classes_are_logistic_regression():
     np.testing.assert_allclose(halves, two.gradients(x) * [[-1], [1]], atol=1e-14)
 
 
-TABLES = {
-    "method": {"name": "gd", "stepsize": "theory"},
-    "run": {"rounds": 30, "seed": 2},
-}
+TABLES = {"method": {"name": "gd", "stepsize": "theory"}, "run": {"rounds": 30, "seed": 2}}
 
 
 @pytest.fixture
@@ -140,7 +124,7 @@ def data(tmp_path, monkeypatch):
     (tmp_path / "train").write_text(to_text(x[:90], y[:90]))
     (tmp_path / "test").write_text(to_text(x[90:], y[90:]))
     (tmp_path / "new").write_text(to_text(x[90:], y[90:] + 1))
-    keys = {"name": "multinomial-logistic", "workers": 9, "l2": 1e-2, "bias": True}
+    keys = {"name": NAME, "workers": 9, "l2": 1e-2, "bias": True}
     return keys | {"data": str(tmp_path / "train"), "test": str(tmp_path / "test")}, x, y
 
 
@@ -170,8 +154,7 @@ def test_labels(data):
         run_tables(TABLES | {"problem": keys | {"test": keys["test"][:-4] + "new"}})
     with pytest.raises(InputError, match=r"^attack\.name: 'label-flip'"):
         run_tables(TABLES | {"problem": keys, "attack": {"name": "label-flip", "share": 0.2}})
-    loaded = PROBLEMS["multinomial-logistic"](
-        **{k: v for k, v in keys.items() if k not in ("name", "test")}, split="pathological"
-    ).loaded(9, 0, 9, 1, np.dtype(float))
+    keys = {k: v for k, v in keys.items() if k not in ("name", "test")}
+    loaded = PROBLEMS[NAME](**keys, split="pathological").loaded(9, 0, 9, 1, np.dtype(float))
     shares = loaded.label_shares()
     assert shares.shape == (9, 3) and np.allclose(shares.sum(axis=1), 1)

@@ -1,5 +1,7 @@
 """No bit depends on who computes it: a point for all workers or one each, blocks of workers."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -183,21 +185,17 @@ def test_other_shapes_are_one_line(shape):
 
 
 N = 6
-
-
 RANGES_BLOCKS = [(0, 300), (300, 303), (303, 1170), (1170, 1173), (1173, 1950), (1950, 2100)]
 
 
 def blocks_glm(name, form):
     a, y = (np.tile(v, reps) for v, reps in zip(make_rows(form), ((3, 1), 3), strict=True))
     keys = {"dense": form == "dense", "l2": 0.1}  # several chunks a worker
-    return lambda first, count, dtype: part(
-        name, a, y, RANGES_BLOCKS, first, count, dtype=np.dtype(dtype), **keys
-    )
+    return lambda *block, dtype: part(name, a, y, RANGES_BLOCKS, *block, dtype=dtype, **keys)
 
 
 def named(name, **keys):
-    def load(first, count, dtype):
+    def load(first, count, *, dtype):
         if name == "torch":
             pytest.importorskip("torch")
         return PROBLEMS[name](**keys).loaded(N, first, count, 3, np.dtype(dtype))
@@ -213,12 +211,7 @@ NETWORK |= {"chunk": 8, "augment": True, "device": "cpu"}
 
 MADE_BLOCKS = {
     **{f"{name} {form}": blocks_glm(name, form) for name in NAMES for form in FORMS},
-    **{
-        f"autoencoder {keys}": lambda first, count, dtype, keys=keys: autoencoder(
-            N, first, count, dtype, **keys
-        )
-        for keys in KEYS
-    },
+    **{f"autoencoder {keys}": partial(autoencoder, N, **keys) for keys in KEYS},
     "quadratic": named("quadratic", dimension=30, noise=0.8),
     "torch": named("torch", **NETWORK),
     "tested": named("logistic", data="sample", test_="sample", split="shuffled"),
@@ -229,10 +222,9 @@ MADE_BLOCKS = {
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("make", MADE_BLOCKS.values(), ids=MADE_BLOCKS)
 def test_blocks_do_not_change_a_bit(make, dtype):
-    everyone = make(0, N, dtype)
-    x = everyone.initial_point() + everyone.arrays.placed(
-        0.1 * np.random.default_rng(0).standard_normal(everyone.d).astype(dtype), ""
-    )
+    everyone = make(0, N, dtype=dtype)
+    away = 0.1 * np.random.default_rng(0).standard_normal(everyone.d).astype(dtype)
+    x = everyone.initial_point() + everyone.arrays.placed(away, "")
     batch = np.random.default_rng(1).integers(0, everyone.rows.min(), (N, 7))
 
     def results(problem):
@@ -247,7 +239,7 @@ def test_blocks_do_not_change_a_bit(make, dtype):
     expected = [np.asarray(one) for one in results(everyone)]
     assert expected[1].dtype == dtype and expected[0].dtype == np.float64
     for blocks in ([1] * N, [2, 4], [0, 3, 0, 3]):
-        parts = [make(sum(blocks[:i]), count, dtype) for i, count in enumerate(blocks)]
+        parts = [make(sum(blocks[:i]), count, dtype=dtype) for i, count in enumerate(blocks)]
         for one, *others in zip(expected, *map(results, parts), strict=True):
             assert np.concatenate(others).tobytes() == one.tobytes()
         for problem in parts:

@@ -13,15 +13,8 @@ from mpisim.theory import smoothness
 from tests.helpers import run_tables
 from tests.problems.support import LocalStar
 
-CASES = [
-    (5, 12, 0.1),
-    (7, 9, 0.8),
-    (40, 6, 2.0),
-    (3, 8, 0.0),
-    (1, 5, 0.8),
-    (4, 1, 0.5),
-    (2, 2, 0.1),
-]
+CASES = [(5, 12, 0.1), (7, 9, 0.8), (40, 6, 2.0), (3, 8, 0.0)]
+CASES += [(1, 5, 0.8), (4, 1, 0.5), (2, 2, 0.1)]
 LAMBDA = 0.01
 
 
@@ -134,11 +127,8 @@ def test_the_minimum(n, d, s):
 
 
 def grouped(n, d, factors, noise=0.0, noise_b=None, seed=3):
-    problem = PROBLEMS["quadratic"](
-        dimension=d, noise=noise, noise_b=noise_b, factors=factors, lambda_=LAMBDA
-    )
-    problem.load(n, 0, n, seed, np.dtype(np.float64))
-    return problem
+    keys = {"noise": noise, "noise_b": noise_b, "factors": factors, "lambda_": LAMBDA}
+    return PROBLEMS["quadratic"](dimension=d, **keys).loaded(n, 0, n, seed, np.dtype(float))
 
 
 @pytest.mark.parametrize(("n", "labels"), [(4, [0, 0, 1, 1]), (5, [0, 0, 1, 1, 1])])

@@ -23,7 +23,7 @@ class Setting:
 
     name: str
     needs: tuple[str, ...] = ()
-    environment: dict[str, str] = dataclasses.field(default_factory=dict)
+    environment: dict[str, str] = dataclasses.field(default_factory=dict, hash=False)
     kept: tuple[str, ...] = ()
 
     def lacks(self) -> tuple[str, ...]:
@@ -43,34 +43,20 @@ class Setting:
 
 
 HOST = Setting("host")
-NEHALEM = Setting(
-    "nehalem",  # 2008: vectors of two numbers, no fused multiply-add; glibc computes without either
-    ("sse4.2",),
-    {
-        "NUMBA_CPU_NAME": "nehalem",
-        "NUMBA_CPU_FEATURES": "+sse4.2",
-        "OPENBLAS_CORETYPE": "Nehalem",
-        "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX,-AVX2,-FMA",
-    },
-)
-HASWELL = Setting(
-    "haswell",  # 2013: vectors of four numbers, and fused multiply-add
-    ("avx2", "fma"),
-    {
-        "NUMBA_CPU_NAME": "haswell",
-        "NUMBA_CPU_FEATURES": "+avx2,+fma",
-        "OPENBLAS_CORETYPE": "Haswell",
-    },
-    MODERN,
-)
-SKYLAKE = Setting(
-    "skylake-avx512",  # 2017: vectors of eight numbers
-    ("avx512f", "avx512dq", "avx512bw", "avx512vl", "fma"),
-    {
-        "NUMBA_CPU_NAME": "skylake-avx512",
-        "NUMBA_CPU_FEATURES": "+avx512f,+avx512dq,+avx512bw,+avx512vl,+fma",
-        "OPENBLAS_CORETYPE": "SkylakeX",
-    },
-    (*MODERN, "X86_V4", "AVX512F", "AVX512CD", "AVX512_SKX"),
-)
+
+
+def _setting(name: str, needs: str, core: str, *kept: str, **more: str) -> Setting:
+    features = needs.split()
+    environment = {"NUMBA_CPU_NAME": name, "OPENBLAS_CORETYPE": core} | more
+    environment["NUMBA_CPU_FEATURES"] = ",".join(f"+{one}" for one in features)
+    return Setting(name, tuple(features), environment, kept)
+
+
+# 2008: vectors of two numbers, no fused multiply-add; glibc computes without either
+GLIBC = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX,-AVX2,-FMA"}
+NEHALEM = _setting("nehalem", "sse4.2", "Nehalem", **GLIBC)
+HASWELL = _setting("haswell", "avx2 fma", "Haswell", *MODERN)  # 2013: of four, and fused
+AVX512 = "avx512f avx512dq avx512bw avx512vl"  # 2017: of eight numbers
+KEPT = (*MODERN, "X86_V4", "AVX512F", "AVX512CD", "AVX512_SKX")
+SKYLAKE = _setting("skylake-avx512", f"{AVX512} fma", "SkylakeX", *KEPT)
 OTHERS = (NEHALEM, HASWELL, SKYLAKE)

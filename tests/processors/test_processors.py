@@ -3,9 +3,7 @@
 import pytest
 
 from tests.processors.experiments import digests, write_dense
-from tests.processors.settings import NEHALEM
-
-IDENTITY = {"name": "identity"}
+from tests.processors.settings import NEHALEM, OTHERS
 
 
 @pytest.fixture(scope="module")
@@ -23,3 +21,7 @@ def test_the_same_bits(dense, tmp_path):
     result, expected = NEHALEM.digests(dense, "usual", tmp_path), digests(str(dense), "usual")
     assert len(expected) > 20
     assert [name for name in expected if result[name] != expected[name]] == []
+
+
+def test_results_of_a_setting_can_be_kept():
+    assert {OTHERS[0], *OTHERS} == set(OTHERS)

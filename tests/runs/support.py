@@ -43,7 +43,7 @@ def killed(patch: pytest.MonkeyPatch, log: Path, rounds=30, at=25, **output):
         run_tables(tables(rounds), log, **output)
 
 
-def said(capfd: pytest.CaptureFixture) -> list[str]:
+def messages(capfd: pytest.CaptureFixture) -> list[str]:
     """mpisim's lines on stderr, progress apart."""
     return [line for line in capfd.readouterr().err.splitlines() if line.startswith("mpisim: ")]
 

@@ -38,9 +38,8 @@ rounds = 5
 
 def test_back_to_toml_and_again(tmp_path):
     (tmp_path / "a.toml").write_text(FILE)
-    experiment = read(
-        tmp_path / "a.toml", ["run.wire=float64", "problem.l2=1e-3", "problem.workers=4"]
-    )
+    words = ["run.wire=float64", "problem.l2=1e-3", "problem.workers=4"]
+    experiment = read(tmp_path / "a.toml", words)
     text = experiment.to_toml()
     assert parse(tomllib.loads(text)).to_toml() == text
     resolved = tomllib.loads(text)
@@ -51,10 +50,8 @@ def test_back_to_toml_and_again(tmp_path):
 
 PLUGIN = """
 import mpisim
-
 @mpisim.compressor("pickled-identity")
 class Pickled(mpisim.Compressor):
-    k: int = 1
     form = compress = None
 """
 
@@ -65,14 +62,10 @@ def test_other_processes_take_an_experiment(tmp_path):
     tables = table({"name": "marina", "stepsize": {"theory": 2}}, {"name": "pickled-identity"})
     experiment = parse(tables | {"plugin": str(tmp_path / "pickled_plugin.py")})
     code = "import sys, pickle; print(pickle.load(sys.stdin.buffer).to_toml())"
-    message = subprocess.run(
-        [sys.executable, "-c", code],
-        input=pickle.dumps(experiment),
-        capture_output=True,
-        check=True,
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])},
-    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])}
+    options = {"cwd": tmp_path, "env": environment, "capture_output": True, "check": True}
+    command = [sys.executable, "-c", code]
+    message = subprocess.run(command, input=pickle.dumps(experiment), **options)
     assert message.stdout.decode().strip() == experiment.to_toml().strip()
 
 
@@ -106,27 +99,15 @@ def test_what_is_not_allowed(given, says):
 GD = {"name": "gd", "stepsize": 0.1}
 
 
-@pytest.mark.parametrize(
-    ("workers", "settings", "ranks"),
-    [
-        (6, {}, None),
-        (6, {"ranks": 2}, 2),
-        (6, {"ranks": "workers"}, 6),
-        (6, {"ranks": "workers", "layout": "dedicated"}, 7),
-        (6, {"ranks": 2, "layout": "dedicated"}, 2),
-        (None, {"ranks": "workers"}, None),  # a worker for each rank: as many as there are
-    ],
-)
-def test_how_many(workers, settings, ranks):
-    experiment = parse(table(GD, workers=6, **settings))
-    if workers is None:
-        tables = table(GD, **settings)
-        del tables["problem"]["workers"]
-        experiment = parse(tables)
-    assert ranks_of(experiment) == ranks
-    if settings.get("ranks") == "workers" and ranks:
-        blocks = np.diff(side_channel.starts(6, ranks, experiment.run.layout))
-        assert blocks.max() == 1 and blocks.sum() == 6
+@pytest.mark.parametrize("layout", ["shared", "dedicated"])
+def test_how_many(layout):
+    for given, ranks in ((None, None), (2, 2), ("workers", 6 + (layout == "dedicated"))):
+        tables = table(GD, workers=6, layout=layout, **({"ranks": given} if given else {}))
+        assert ranks_of(parse(tables)) == ranks
+    blocks = np.diff(side_channel.starts(6, ranks, layout))
+    assert blocks.max() == 1 and blocks.sum() == 6
+    del tables["problem"]["workers"]
+    assert ranks_of(parse(tables)) is None  # a worker for each rank: as many as there are
 
 
 def test_ranks_that_keep_a_problem_must_all_keep_it():

@@ -6,7 +6,6 @@ import tomllib
 import h5py
 import pytest
 
-from mpisim.cli import main
 from mpisim.compressors.base import COMPRESSORS
 from mpisim.core.errors import InputError
 from mpisim.runs import plugins
@@ -48,52 +47,44 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["first_k", "./first_k.py", "sub/first_k.py"])
-def test_by_flag(name, folder, capsys):
+def test_by_flag(name, folder, command):
     (folder / "x.toml").write_text(FIRSTK)
-    assert main(["run", "x.toml", "--plugin", name, "--out", "log.h5"]) == 0
-    assert main(["show", "log.h5"]) == 0
-    assert "firstk" in capsys.readouterr().out
+    command("run", "x.toml", "--plugin", name, "--out", "log.h5")
+    assert "firstk" in command("show", "log.h5")
     with h5py.File("log.h5") as log:
         assert "plugin" not in tomllib.loads(log.attrs["config"])
 
 
-def test_by_key_wherever_a_table_is_parsed(folder, capfd):
+def test_by_key_wherever_a_table_is_parsed(folder, command):
     (folder / "sub" / "x.toml").write_text("plugin = ['first_k.py']\n" + FIRSTK)
     grid = "[sweep]\nmethod.stepsize = [0.1, 0.2]\n"
     (folder / "sub" / "grid.toml").write_text("plugin = 'first_k.py'\n" + FIRSTK + grid)
-    assert main(["run", "sub/x.toml", "--out", "log.h5"]) == 0
+    command("run", "sub/x.toml", "--out", "log.h5")
     with h5py.File("log.h5") as log:
         assert tomllib.loads(log.attrs["config"])["plugin"] == ["sub/first_k.py"]
-    for command in (
-        ["verify", "log.h5", "--rerun", "--load-plugins"],
-        ["verify", "log.h5", "--rerun", "--plugin", "./sub/first_k.py"],
-        ["sweep", "sub/grid.toml"],
-        ["tune", "sub/grid.toml"],
-        ["theory", "sub/x.toml"],
-    ):
+    verify = "verify log.h5 --rerun --"
+    several = f"{verify}load-plugins; {verify}plugin ./sub/first_k.py; sweep sub/grid.toml"
+    for words in f"{several}; tune sub/grid.toml; theory sub/x.toml".split("; "):
         sys.modules.pop("first_k", None)
         COMPRESSORS.pop("firstk")
-        assert main(command) == 0, capfd.readouterr().err
+        command(*words.split())
 
 
-def test_verify_imports_nothing_unasked(folder, capfd):
+def test_verify_imports_nothing_unasked(folder, command):
     (folder / "x.toml").write_text("plugin = 'sub/first_k.py'\n" + FIRSTK)
-    assert main(["run", "x.toml", "--out", "log.h5"]) == 0
+    command("run", "x.toml", "--out", "log.h5")
     sys.modules.pop("first_k")
     COMPRESSORS.pop("firstk")
     with (folder / "sub" / "first_k.py").open("a") as file:
         file.write("\n__import__('pathlib').Path('executed').touch()\n")
-    capfd.readouterr()
-    assert main(["verify", "log.h5"]) == 0
-    output = capfd.readouterr().out
+    output = command("verify", "log.h5")
     assert "recomputed from the seed: no, its experiment needs sub/first_k.py: --plugin" in output
     assert "nothing is wrong" in output
-    assert main(["verify", "log.h5", "--rerun"]) == 2
-    line = capfd.readouterr().err.strip()
+    line = command("verify", "log.h5", "--rerun", code=2).strip()
     assert line.startswith("mpisim: log.h5: its experiment needs sub/first_k.py: --plugin names it")
     assert "\n" not in line and not (folder / "executed").exists()
-    assert main(["verify", "log.h5", "--load-plugins"]) == 0
-    assert "ok  bits_up" in capfd.readouterr().out and (folder / "executed").exists()
+    assert "ok  bits_up" in command("verify", "log.h5", "--load-plugins")
+    assert (folder / "executed").exists()
 
 
 BROKEN = {

@@ -1,5 +1,6 @@
 """No kernel is compiled or loaded while a method's clock runs, and a rehearsal leaves no trace."""
 
+from contextlib import suppress
 from random import Random
 
 import numpy as np
@@ -8,17 +9,7 @@ from mpi4py import MPI
 from numba import njit
 from numba.core.caching import FunctionCache
 
-from mpisim.comm.clock import (
-    COMMUNICATE,
-    COMPILE,
-    COMPRESS,
-    COMPUTE,
-    DECODE,
-    ENCODE,
-    EVALUATE,
-    Clock,
-    uncharged,
-)
+from mpisim.comm import clock as phases
 from mpisim.core.errors import InputError
 from mpisim.methods.method_table import METHODS, UNCOMPRESSED
 from mpisim.runs import rehearsal
@@ -43,7 +34,7 @@ PROBLEMS = [
 ]
 
 
-KNOWN: dict = {}  # kernels that a test has loaded
+LOADED: dict = {}  # kernels that a test has loaded
 
 
 @pytest.fixture(autouse=True)
@@ -53,8 +44,8 @@ def loaded_once(monkeypatch):
 
     def remember(self, signature, context):
         key = self._py_func, signature
-        result = KNOWN.get(key) or load(self, signature, context)
-        return KNOWN.setdefault(key, result) if result else None
+        result = LOADED.get(key) or load(self, signature, context)
+        return LOADED.setdefault(key, result) if result else None
 
     monkeypatch.setattr(FunctionCache, "load_overload", remember)
 
@@ -82,23 +73,21 @@ def experiments(method: str, random: Random):
 @pytest.mark.parametrize("method", METHODS)
 def test_all_kernels_are_there_when_the_clock_starts(method, seed):
     """With the first four compressors that it accepts."""
-    result = {}
+    tried = 0
     for tables in experiments(method, Random(f"{method} {seed}")):
-        try:
-            clock = seconds(tables)
-        except InputError:
-            continue
-        result[str(tables)] = clock[COMPILE]
-        if len(result) == 4:
+        with suppress(InputError):
+            assert seconds(tables)[phases.COMPILE] == 0, tables
+            tried += 1
+        if tried == 4:
             break
-    assert {name for name, lost in result.items() if lost > 0} == set()
+    assert tried
 
 
 def test_without_the_rehearsal_kernels_are_loaded_on_the_way(monkeypatch):
     """Else the test above could not fail."""
     monkeypatch.setattr("mpisim.runs.loop.rehearse", lambda setup: None)
     tables = table({"name": "ef21", "stepsize": 0.1}, {"name": "topk", "k": 20})
-    assert seconds(tables)[COMPILE] > 0
+    assert seconds(tables)[phases.COMPILE] > 0
 
 
 def test_a_late_kernel_is_charged_to_nobody():
@@ -106,24 +95,24 @@ def test_a_late_kernel_is_charged_to_nobody():
     def late(x):
         return np.sort(x)
 
-    clock = Clock()
-    with uncharged(clock):
-        clock.to(COMPRESS)
+    clock = phases.Clock()
+    with phases.uncharged(clock):
+        clock.to(phases.COMPRESS)
         late(np.ones(3))
-        assert clock.phase == COMPRESS
-        clock.to(EVALUATE)
-    assert clock.seconds[COMPRESS] < clock.seconds[COMPILE] == clock.delayed
-    clock.to(ENCODE)
+        assert clock.phase == phases.COMPRESS
+        clock.to(phases.EVALUATE)
+    assert clock.seconds[phases.COMPRESS] < clock.seconds[phases.COMPILE] == clock.delayed
+    clock.to(phases.ENCODE)
     late(np.ones(3, np.float32))  # outside: the listener is gone
-    clock.to(EVALUATE)
-    assert clock.seconds[ENCODE] > 0 and clock.seconds[COMPILE] == clock.delayed
+    clock.to(phases.EVALUATE)
+    assert clock.seconds[phases.ENCODE] > 0 and clock.seconds[phases.COMPILE] == clock.delayed
 
 
 def test_one_rank_is_advised_where_exchanges_take_longer_than_what_is_shared():
     """Two ranks compute for 3 and 2 s, rank 0 decodes for 1 s, and exchanges take 4 s."""
     first, second = [0.0] * 10, [0.0] * 10
-    first[COMPUTE], first[DECODE], first[COMMUNICATE] = 3.0, 1.0, 4.0
-    second[COMPUTE], second[COMMUNICATE] = 2.0, 6.0
+    first[phases.COMPUTE], first[phases.DECODE], first[phases.COMMUNICATE] = 3.0, 1.0, 4.0
+    second[phases.COMPUTE], second[phases.COMMUNICATE] = 2.0, 6.0
     assert rehearsal._alone([[first, first], [second, second]]) == [6.0, 6.0]
     assert rehearsal._alone(None) == []
     result = Rehearsal({}, 8e-3, 0.0, 6e-3)
@@ -137,9 +126,8 @@ def test_one_rank_is_advised_where_exchanges_take_longer_than_what_is_shared():
 @pytest.mark.parametrize("rounds", [0, 1, 3, 9])
 def test_a_rehearsal_leaves_no_trace(rounds, monkeypatch):
     """Neither in bits nor in points, nor in what the parts of the run hold."""
-    tables = table(
-        {"name": "diana", "stepsize": 0.1}, SMOOTH, rounds=rounds, columns=["pi", "adaptive"]
-    )
+    run = {"rounds": rounds, "columns": ["pi", "adaptive"]}
+    tables = table({"name": "diana", "stepsize": 0.1}, SMOOTH, **run)
 
     def ended() -> tuple[dict, np.ndarray, dict]:
         setup = Setup(parse(tables), MPI.COMM_SELF)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import mpisim
-from mpisim.cli import main
 from mpisim.core.errors import InputError, OutputError
 from mpisim.runs import checkpoint
 from mpisim.runs.evaluation import Evaluator
@@ -20,14 +19,7 @@ from mpisim.runs.log import journal, writer
 from mpisim.runs.loop import Loop
 from tests.helpers import columns, run_tables
 from tests.resumes import differences
-from tests.runs.support import Killed, killed, said, tables
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    path = tmp_path_factory.mktemp("whole") / "log.h5"
-    run_tables(tables(), path)
-    return path
+from tests.runs.support import Killed, killed, messages, tables
 
 
 @pytest.fixture
@@ -38,18 +30,18 @@ def rounds_run(monkeypatch):
     return result
 
 
-def test_a_run_killed_before_its_first_checkpoint_starts_again(whole, tmp_path, monkeypatch, capfd):
+def test_a_run_killed_before_its_first_checkpoint_starts_again(full, tmp_path, monkeypatch, capfd):
     log = tmp_path / "log.h5"
     killed(monkeypatch, log, at=5)
     with pytest.raises(InputError, match=r"has run\.seed = 1, this run has 2"):
         run_tables(tables(seed=2), log, resume=True)
     run_tables(tables(), log, resume=True)
-    assert "stopped before its first checkpoint; starting at round 0" in said(capfd)[-1]
-    assert differences(whole, log) == []
+    assert "stopped before its first checkpoint; starting at round 0" in messages(capfd)[-1]
+    assert differences(full, log) == []
 
 
 @pytest.mark.parametrize("checkpoints", [True, False])
-def test_a_complete_log_stays_as_it_is(checkpoints, whole, tmp_path, rounds_run, capfd):
+def test_a_complete_log_stays_as_it_is(checkpoints, full, tmp_path, rounds_run, capfd):
     log = tmp_path / "log.h5"
     run_tables(tables(), log)
     if not checkpoints:
@@ -58,7 +50,7 @@ def test_a_complete_log_stays_as_it_is(checkpoints, whole, tmp_path, rounds_run,
     content = log.read_bytes()
     end = run_tables(tables(), log, resume=True, keep=True)
     assert log.read_bytes() == content and rounds_run == [0]
-    assert said(capfd)[-1].endswith("complete, done at round 30; there is nothing to do")
+    assert messages(capfd)[-1].endswith("complete, done at round 30; there is nothing to do")
     result = columns(log)
     assert end.status == "done" and end.row["loss"] == result["loss"][-1] and end.row["round"] == 30
     names = list(end.columns)
@@ -73,36 +65,21 @@ def test_a_complete_log_stays_as_it_is(checkpoints, whole, tmp_path, rounds_run,
     assert log.read_bytes() == content
 
 
-def of_run(**run):
+def of_run(log, **run):
     """Puts the complete log of another run in the place of this one's."""
-
-    def harm(log):
-        other = log.with_name("other.h5")
-        run_tables(tables(**run), other)
-        other.rename(log)
-
-    return harm
+    other = log.with_name("other.h5")
+    run_tables(tables(**run), other)
+    other.rename(log)
 
 
-def zeroed(first):
-    def harm(log):
-        with h5py.File(log, "r+") as file:
-            file["rounds/grad_norm_sq"][first:] = 0
-
-    return harm
-
-
-def zeroed_clock(log):
+def zeroed(log, rows, column="grad_norm_sq"):
     with h5py.File(log, "r+") as file:
-        file["rounds/time_other"][:15] = 0
+        file[f"rounds/{column}"][rows] = 0
 
 
-def cut_journal(share):
-    def harm(log):
-        path = journal.path_for(log)
-        os.truncate(path, int(share * path.stat().st_size))
-
-    return harm
+def cut_journal(log, share):
+    path = journal.path_for(log)
+    os.truncate(path, int(share * path.stat().st_size))
 
 
 def flip_journal(log):
@@ -112,40 +89,37 @@ def flip_journal(log):
     path.write_bytes(content)
 
 
-def all_of(*harms):
-    return lambda log: [harm(log) for harm in harms]
-
-
-# Harm to a run with checkpoints at rounds 13 and 20, killed at 25, and where it goes on from.
+# Harms to a run with checkpoints at rounds 13 and 20, killed at 25, and where it goes on from.
 HARMS = {
-    "none": (lambda log: None, 20),
-    "zeroed behind the checkpoints": (zeroed(20), None),
-    "zeroed": (zeroed(5), None),
-    "clocks zeroed": (zeroed_clock, None),
-    "of another seed": (of_run(seed=2), None),
-    "of a shorter run": (of_run(rounds=22), None),
-    "no log": (lambda log: log.write_text("thesis"), None),
-    "cut": (lambda log: os.truncate(log, 4000), None),
-    "removed": (os.unlink, 20),
-    "no journal": (lambda log: journal.path_for(log).unlink(), 20),
-    "no journal, of another seed": (
-        all_of(lambda log: journal.path_for(log).unlink(), of_run(seed=2)),
-        None,
-    ),
-    "journal flipped": (flip_journal, 20),
-    "journal cut": (cut_journal(0.4), 20),
-    "journal cut, removed": (all_of(cut_journal(0.7), os.unlink), 13),
-    "journal cut early, removed": (all_of(cut_journal(0.4), os.unlink), None),
-    "journal cut early, of another seed": (all_of(cut_journal(0.4), of_run(seed=2)), None),
+    "zeroed behind the checkpoints": lambda log: zeroed(log, slice(20, None)),
+    "zeroed": lambda log: zeroed(log, slice(5, None)),
+    "clocks zeroed": lambda log: zeroed(log, slice(15), "time_other"),
+    "of another seed": lambda log: of_run(log, seed=2),
+    "of a shorter run": lambda log: of_run(log, rounds=22),
+    "no log": lambda log: log.write_text("thesis"),
+    "empty": lambda log: os.truncate(log, 0),
+    "cut": lambda log: os.truncate(log, 4000),
+    "removed": os.unlink,
+    "no journal": lambda log: journal.path_for(log).unlink(),
+    "journal flipped": flip_journal,
+    "journal cut": lambda log: cut_journal(log, 0.4),
+    "journal cut late": lambda log: cut_journal(log, 0.7),
 }
+ALONE = dict.fromkeys(HARMS) | dict.fromkeys(["removed", "no journal", "journal flipped"], 20)
+ALONE |= {"": 20, "journal cut": 20, "journal cut late": 20}
+BOTH = {"no journal, of another seed": None, "journal cut late, removed": 13}
+BOTH |= {"journal cut, removed": None, "journal cut, of another seed": None}
 
 
-@pytest.mark.parametrize("harm", HARMS)
-def test_only_this_runs_log_is_gone_on_with(harm, whole, tmp_path, monkeypatch, rounds_run, capfd):
+@pytest.mark.drawn(9)
+@pytest.mark.parametrize(("harms", "first"), (ALONE | BOTH).items())
+def test_only_this_runs_log_is_gone_on_with(
+    harms, first, full, tmp_path, monkeypatch, rounds_run, capfd
+):
     log = tmp_path / "log.h5"
     killed(monkeypatch, log)
-    act, first = HARMS[harm]
-    act(log)
+    for harm in filter(None, harms.split(", ")):
+        HARMS[harm](log)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     del rounds_run[:]
     if first is None:
@@ -154,45 +128,35 @@ def test_only_this_runs_log_is_gone_on_with(harm, whole, tmp_path, monkeypatch, 
         assert "\n" not in str(error.value) and rounds_run == []
         assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
         run_tables(tables(), log, resume=True, force=True)
-        assert rounds_run == [0] and said(capfd)[-1].endswith("; starting over")
+        assert rounds_run == [0] and messages(capfd)[-1].endswith("; starting over")
     else:
         run_tables(tables(), log, resume=True)
         assert rounds_run == [first]
-        lines = [line for line in said(capfd) if "continuing from" in line]
+        lines = [line for line in messages(capfd) if "continuing from" in line]
         assert [line.endswith(".ckpt.old, round 13") for line in lines] == [True] * (first == 13)
-    assert differences(whole, log) == []
+    assert differences(full, log) == []
 
 
-HARMS_WHEN_COMPLETE = {
-    "no log": lambda log: log.write_text("thesis\n"),
-    "empty": lambda log: os.truncate(log, 0),
-    "of another seed": of_run(seed=2),
-    "of a shorter run": of_run(rounds=10),
-    "zeroed": zeroed(25),
-}
-
-
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("rounds", [30, 40])
-@pytest.mark.parametrize("harm", HARMS_WHEN_COMPLETE)
-def test_what_stands_in_the_place_of_a_complete_log_is_not_replaced(harm, rounds, tmp_path, capfd):
+@pytest.mark.parametrize(
+    "harm", ["no log", "empty", "of another seed", "of a shorter run", "zeroed"]
+)
+def test_what_stands_in_the_place_of_a_complete_log_is_not_replaced(harm, rounds, tmp_path):
     """Its first checkpoint, of round 0, needs no row; that does not make it this run's log."""
-    log, words = tmp_path / "log.h5", ["run", "--out", str(tmp_path / "log.h5")]
-    for name, keys in tables().items():
-        settings = (f"{name}.{key}={value}" for key, value in keys.items())
-        words += [word for setting in settings for word in ("--set", setting)]
-    assert main(words) == 0
-    HARMS_WHEN_COMPLETE[harm](log)
+    log = tmp_path / "log.h5"
+    run_tables(tables(), log)
+    HARMS[harm](log)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    assert main([*words, "--set", f"run.rounds={rounds}", "--resume"]) == 2
-    [line] = said(capfd)
-    assert "log.h5" in line and "--force" in line
+    with pytest.raises(InputError, match=r"log\.h5[^\n]*--force"):
+        run_tables(tables(rounds), log, resume=True)
     assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
 
 
 @pytest.mark.parametrize("module", [journal, writer])
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_killed_while_a_file_is_replaced(
-    module, moment, whole, tmp_path, monkeypatch, rounds_run, capfd
+    module, moment, full, tmp_path, monkeypatch, rounds_run, capfd
 ):
     """On resume the journal and the log are written anew; the checkpoint fits before and after."""
     log = tmp_path / "log.h5"
@@ -212,10 +176,10 @@ def test_killed_while_a_file_is_replaced(
         patch.setattr(module, "create_atomic", create)
         run_tables(tables(), log, resume=True)
     run_tables(tables(), log, resume=True)
-    assert rounds_run[0] == 0 and set(rounds_run[1:]) == {20} and differences(whole, log) == []
+    assert rounds_run[0] == 0 and set(rounds_run[1:]) == {20} and differences(full, log) == []
 
 
-def test_killed_between_the_last_log_and_the_end_of_the_journal(whole, tmp_path, monkeypatch):
+def test_killed_between_the_last_log_and_the_end_of_the_journal(full, tmp_path, monkeypatch):
     log = tmp_path / "log.h5"
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(journal.Journal, "close", lambda *_, **__: (_ for _ in ()).throw(Killed))
@@ -225,10 +189,10 @@ def test_killed_between_the_last_log_and_the_end_of_the_journal(whole, tmp_path,
     run_tables(tables(20), log, resume=True)
     assert log.read_bytes() == content
     run_tables(tables(), log, resume=True)
-    assert differences(whole, log) == [] and not journal.path_for(log).exists()
+    assert differences(full, log) == [] and not journal.path_for(log).exists()
 
 
-def test_rows_are_synced_before_the_checkpoint_that_relies_on_them(whole, tmp_path, monkeypatch):
+def test_rows_are_synced_before_the_checkpoint_that_relies_on_them(full, tmp_path, monkeypatch):
     """At each checkpoint, a copy of what is synced of the journal is enough to go on."""
     log, synced, content = tmp_path / "log.h5", {}, {}
     fsync, save = os.fsync, checkpoint.save
@@ -254,7 +218,7 @@ def test_rows_are_synced_before_the_checkpoint_that_relies_on_them(whole, tmp_pa
     for k in (13, 20):
         journal.path_for(tmp_path / f"{k}.h5").write_bytes(content[k])
         run_tables(tables(), tmp_path / f"{k}.h5", resume=True)
-        assert differences(whole, tmp_path / f"{k}.h5") == []
+        assert differences(full, tmp_path / f"{k}.h5") == []
 
 
 HOLDER = rf"{socket.gethostname()}, pid {os.getpid()}"

@@ -8,7 +8,6 @@ import sys
 import time
 import weakref
 from types import SimpleNamespace
-from unittest.mock import ANY
 
 import h5py
 import numpy as np
@@ -23,7 +22,7 @@ from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.loop import Poll
 from mpisim.runs.stop import StopSignals
 from tests.comm.jobs import HANG_SECONDS
-from tests.helpers import columns, cut_rows, forged, run_tables, table
+from tests.helpers import columns, forged, run_tables, table
 from tests.resumes import differences
 from tests.runs.sweep.support import BASE
 
@@ -47,22 +46,27 @@ def stop(monkeypatch):
 
 @pytest.mark.parametrize(
     ("number", "cause", "status"),
-    [(signal.SIGINT, "Ctrl-C", "interrupted"), (signal.SIGTERM, "SIGTERM", "terminated")],
+    [
+        (signal.SIGINT, "Ctrl-C", "interrupted"),
+        (signal.SIGTERM, "SIGTERM", "terminated"),
+        (signal.SIGHUP, r"\S+", "terminated"),  # a closed terminal
+    ],
 )
 def test_a_run(number, cause, status, stop, tmp_path, capfd):
     (tmp_path / "x.toml").write_text(BASE)
     log = str(tmp_path / "log.h5")
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the suite may run under nohup
     stop(number)
-    assert main(["run", str(tmp_path / "x.toml"), "--out", log]) == 128 + number
+    code = 130 if number == signal.SIGINT else 143
+    assert main(["run", str(tmp_path / "x.toml"), "--out", log]) == code
     out, err = capfd.readouterr()
-    lines = [line for line in err.splitlines() if line.startswith("mpisim: ")]
-    [line] = lines
-    result = re.fullmatch(
-        rf"mpisim: stopped by {cause} at round (\d+); log {log}; --resume .*", line
-    )
+    [line] = [line for line in err.splitlines() if line.startswith("mpisim: ")]
+    text = rf"mpisim: stopped by {cause} at round (\d+); log {log}; --resume .*"
+    result = re.fullmatch(text, line)
     assert result and out == ""
     with h5py.File(log) as file:
         assert file.attrs["status"] == status and file["rounds/round"][-1] == int(result[1])
+    assert main(["run", str(tmp_path / "x.toml"), "--out", log, "--resume"]) == 0
 
 
 BEFORE = {  # the rounds of a run, and instead of any: where a signal comes
@@ -120,6 +124,7 @@ def catches_ctrl_c(pid: int) -> bool:
     return bool(int(mask, 16) >> (signal.SIGINT - 1) & 1)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("pressed", [False, True])
 @pytest.mark.parametrize("words", [[b"one\n"], [b"one\n", b"two\n"], [b"one\n", b"\n"], []])
 def test_last_words_are_written_after_ctrl_c_only(pressed, words, tmp_path):
@@ -153,29 +158,13 @@ def test_elsewhere_there_is_no_such_process(monkeypatch):
     assert StopSignals().stopped("terminated", 3, None).endswith("round 3; --resume continues")
 
 
-def test_a_closed_terminal_ends_a_run_with_its_rows(stop, tmp_path, capfd):
-    (tmp_path / "x.toml").write_text(BASE)
-    log = str(tmp_path / "log.h5")
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the suite may run under nohup
-    stop(signal.SIGHUP)
-    assert main(["run", str(tmp_path / "x.toml"), "--out", log]) == 128 + signal.SIGTERM
-    with h5py.File(log) as file:
-        assert file.attrs["status"] == "terminated" and len(file["rounds/round"]) > 0
-    assert main(["run", str(tmp_path / "x.toml"), "--out", log, "--resume"]) == 0
-    capfd.readouterr()
-
-
-RANDK = {"name": "randk", "k": 4}
-
-
-DCGD, DIANA = ({"name": name, "stepsize": 0.05} for name in ("dcgd", "diana"))
-
-
 MESSAGE = 4 * 32  # bits that a worker sends in each round
 
 
-def randk(method=DCGD, rounds=60, **run):
-    return table(method, RANDK, rounds=rounds, **run)
+def randk(rounds=60, **run):
+    return table(
+        {"name": "dcgd", "stepsize": 0.05}, {"name": "randk", "k": 4}, rounds=rounds, **run
+    )
 
 
 @pytest.mark.parametrize(
@@ -187,14 +176,12 @@ def randk(method=DCGD, rounds=60, **run):
         ({"bits_up": 60 * MESSAGE}, 7, 60, "bits_up"),
         ({"bits_up": 60 * MESSAGE + 1}, 7, 60, "rounds"),
         ({"paper_bits_up": 7 * MESSAGE}, 1, 7, "paper_bits_up"),
-        ({"oracle_calls": 9}, 1, 9, "oracle_calls"),  # in samples of a worker
-        ({"bits_up": 9 * MESSAGE, "oracle_calls": 3}, 1, 3, "oracle_calls"),
+        ({"bits_up": 9 * MESSAGE, "oracle_calls": 3}, 1, 3, "oracle_calls"),  # samples of a worker
         ({"bits_up": 2 * MESSAGE, "oracle_calls": 3}, 1, 2, "bits_up"),
-        ({"loss": 10.0}, 1, 0, "loss"),
-        ({"grad_norm_sq": 0.0}, 1, 60, "rounds"),
+        *(({"loss": 10.0}, 1, 0, "loss"), ({"grad_norm_sq": 0.0}, 1, 60, "rounds")),
     ],
 )
-def test_known_costs_give_the_exact_last_row(stop, every, last, by, tmp_path):
+def test_costs_without_a_draw_give_the_exact_last_row(stop, every, last, by, tmp_path):
     log = tmp_path / "log.h5"
     if "oracle_calls" in stop:
         samples = run_tables(randk(rounds=1)).row["oracle_calls"] / 6
@@ -205,28 +192,26 @@ def test_known_costs_give_the_exact_last_row(stop, every, last, by, tmp_path):
         assert file.attrs["status"] == "done" and file.attrs["stopped_by"] == by
         assert file["rounds/round"][-1] == last
         assert np.array_equal(file["final/x"][:], end.x)
-    full = tmp_path / "whole.h5"
+    full = tmp_path / "full.h5"
     run_tables(randk(rounds=last, log_every=every), full)
     assert set(differences(full, log)) <= {"stopped_by"}
 
 
-# A step of 2.5 / L: |grad f(x^k)|^2 = 2.25^k |grad f(x^0)|^2, 1000 times the start at 8.52
-GROWS = {"name": "gd", "stepsize": {"theory": 2.5}}
-
-
-def growing(tmp_path, **run):
-    (tmp_path / "line").write_text("2 1:2\n")
+def one_row(tmp_path, step, data="2 1:2", **run):
+    """GD on least squares of a row."""
+    (tmp_path / "line").write_text(f"{data}\n")
     problem = {"name": "least-squares", "data": str(tmp_path / "line")}
-    return table(GROWS, workers=1, problem=problem, **run)
+    return table({"name": "gd", "stepsize": step}, workers=1, problem=problem, **run)
 
 
 @pytest.mark.parametrize(("every", "last"), [(1, 9), (4, 12)])
-def test_a_run_that_rises_too_far_is_stopped(every, last, tmp_path, capfd):
-    log = tmp_path / "log.h5"
-    tables = growing(tmp_path, rounds=60, log_every=every, stop={"divergence": 1000.0})
+def test_a_run_that_rises_too_far_is_stopped(every, last, tmp_path, command):
+    """A step of 2.5 / L: |grad f(x^k)|^2 = 2.25^k |grad f(x^0)|^2, 1000 times the start at 8.52."""
+    log, stop = tmp_path / "log.h5", {"divergence": 1000.0}
+    tables = one_row(tmp_path, {"theory": 2.5}, rounds=60, log_every=every, stop=stop)
     end = run_tables(tables, log)
     assert (end.status, end.row["round"], end.stopped_by) == ("done", last, "divergence")
-    assert verified(log, capfd) == (0, ANY)
+    command("verify", log)
     [choice] = best([log])
     assert [c.out for c in choice.candidates] == ["seed 1 diverged (run.stop.divergence)"]
 
@@ -239,22 +224,21 @@ DIVERGES = {  # the row, a step of GD, and the round of the last row
 
 
 @pytest.mark.parametrize("why", DIVERGES)
-def test_a_run_that_diverges_does_not_end_as_done(why, tmp_path, capfd):
+def test_a_run_that_diverges_does_not_end_as_done(why, tmp_path, command):
     data, step, last = DIVERGES[why]
-    (tmp_path / "line").write_text(f"{data}\n")
-    problem = {"name": "least-squares", "data": str(tmp_path / "line")}
-    tables = table({"name": "gd", "stepsize": step}, workers=1, problem=problem, rounds=last)
-    log = tmp_path / "log.h5"
-    with pytest.raises(
-        Diverged, match=rf"^diverged: loss .*, \|grad f\|\^2 .* at round {last}; log "
-    ):
-        run_tables(tables, log)
-    assert columns(log)["round"][-1] == last and verified(log, capfd) == (0, ANY)
+    log, message = (
+        tmp_path / "log.h5",
+        rf"^diverged: loss .*, \|grad f\|\^2 .* at round {last}; log ",
+    )
+    with pytest.raises(Diverged, match=message):
+        run_tables(one_row(tmp_path, step, data, rounds=last), log)
+    assert columns(log)["round"][-1] == last
+    command("verify", log)
     with forged(log) as file:
         file.attrs["status"] = "done"
-    assert verified(log, capfd)[0] == 1
+    command("verify", log, code=1)
     if last > 1:  # the row before is large, but may come back
-        assert run_tables(table(tables["method"], workers=1, problem=problem, rounds=last - 1))
+        assert run_tables(one_row(tmp_path, step, data, rounds=last - 1))
 
 
 def test_a_smaller_budget_is_refused(tmp_path):
@@ -267,42 +251,17 @@ def test_a_smaller_budget_is_refused(tmp_path):
     assert run_tables(smaller, log, resume=True, force=True).row["round"] == 9
 
 
-def verified(log, capfd):
-    capfd.readouterr()
-    code = main(["verify", str(log)])
-    return code, capfd.readouterr().out
-
-
-def cut(file):
-    cut_rows(file, 6)
-
-
-def reached_before(file):
-    text = file.attrs["config"]
-    assert f"bits_up = {9 * MESSAGE}" in text
-    file.attrs["config"] = text.replace(f"bits_up = {9 * MESSAGE}", f"bits_up = {4 * MESSAGE}")
-
-
-def stopped_by_rounds(file):
-    file.attrs["stopped_by"] = "rounds"
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda file: None, "nothing is wrong"),
-        (cut, "done, but the last row is that of round 5 of 60"),
-        (reached_before, "round 4 meets run.stop, but the last row is of 9"),
-        (stopped_by_rounds, "stopped by rounds, but the last row says bits_up"),
-    ],
-)
-def test_verify_knows_where_a_run_ends(change, message, tmp_path, capfd):
+def test_verify_knows_where_a_run_ends(tmp_path, command):
     log = tmp_path / "log.h5"
     run_tables(randk(stop={"bits_up": 9 * MESSAGE}), log)
+    assert "nothing is wrong" in command("verify", log)
     with forged(log) as file:
-        change(file)
-    code, result = verified(log, capfd)
-    assert message in result and code == (message != "nothing is wrong")
+        file.attrs["stopped_by"] = "rounds"
+    assert "stopped by rounds, but the last row says bits_up" in command("verify", log, code=1)
+    with forged(log) as file:
+        nine, four = (f"bits_up = {k * MESSAGE}" for k in (9, 4))
+        file.attrs["config"] = file.attrs["config"].replace(nine, four)
+    assert "round 4 meets run.stop, but the last row is of 9" in command("verify", log, code=1)
 
 
 def test_a_check_is_read_in_the_next_one():

@@ -38,7 +38,7 @@ def tables(rounds=LAST, optimizer="gd", **run):
 
 
 def in_two_parts(tmp_path, tables_of):
-    full, log = tmp_path / "whole.h5", tmp_path / "log.h5"
+    full, log = tmp_path / "full.h5", tmp_path / "log.h5"
     run_tables(tables_of(LAST), full)
     run_tables(tables_of(FIRST), log)
     run_tables(tables_of(LAST), log, resume=True)
@@ -50,14 +50,14 @@ def average(self, x):
 
 
 def first_round(**values):
-    """A first round that sets attributes."""
+    """The member for a first round that sets attributes."""
 
     def start(self, x):
         for name, value in values.items():
             setattr(self, name, value)
         return self.estimate(x)
 
-    return start
+    return {"start": start}
 
 
 def queue_check(self):
@@ -70,7 +70,7 @@ def test_a_queue_that_is_changed_in_place_is_resumed(tmp_path):
     @mpisim.estimator("mine")
     class Mine(mpisim.Estimator):
         queue = mpisim.Shared("the last three messages")
-        check, start = queue_check, first_round()
+        check, start = queue_check, first_round()["start"]
 
         def estimate(self, x):
             self.queue.append(average(self, x))
@@ -80,38 +80,25 @@ def test_a_queue_that_is_changed_in_place_is_resumed(tmp_path):
     assert in_two_parts(tmp_path, tables) == []
 
 
-REFUSED = {  # members of an estimator, and what the message says
-    "a list that is not declared": (
-        {"check": queue_check},
-        r"Mine: .*'queue' is a list.*`queue = Shared\(\)`",
-    ),
-    "an array that is not declared": (
-        {"start": first_round(h_i=np.zeros((6, 123)))},
-        r"'h_i' is set in a run.*`h_i = PerWorker\(\)`",
-    ),
-    "a key of the table": (
-        {"__annotations__": {"share": float}, "share": 0.5, "start": first_round(share=0.4)},
-        "'share' is set in a run, but is a key of its",
-    ),
-    "what no checkpoint holds": (
-        {"seen": mpisim.Shared(), "start": first_round(seen={1, 2})},
-        r"Mine\.seen: a checkpoint cannot hold a set; all",
-    ),
-    "rows of others": (
-        {"seen": mpisim.PerWorker(), "start": first_round(seen=np.zeros((2, 5)))},
-        r"seen: has shape \(2, 5\), but is PerWorker",
-    ),
+KEY = {"__annotations__": {"share": float}, "share": 0.5}
+REFUSED = {  # what the message says, and the members of an estimator
+    r"Mine: .*'queue' is a list.*`queue = Shared\(\)`": {"check": queue_check},
+    r"'h_i' is set in a run.*`h_i = PerWorker\(\)`": first_round(h_i=np.zeros((6, 123))),
+    "'share' is set in a run, but is a key of its": KEY | first_round(share=0.4),
+    r"Mine\.seen: a checkpoint cannot hold a set; all": {"seen": mpisim.Shared()}
+    | first_round(seen={1, 2}),
+    r"seen: has shape \(2, 5\), but is PerWorker": {"seen": mpisim.PerWorker()}
+    | first_round(seen=np.zeros((2, 5))),
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_what_cannot_be_resumed_is_refused_before_round_0(what, tmp_path):
-    members, message = REFUSED[what]
-    members = {"start": first_round(), "estimate": average} | members
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_cannot_be_resumed_is_refused_before_round_0(message, tmp_path):
+    members = first_round() | {"estimate": average} | REFUSED[message]
     mpisim.estimator("mine")(type("Mine", (mpisim.Estimator,), members))
     with pytest.raises(mpisim.InputError, match=message):
         run_tables(tables(), tmp_path / "log.h5")
-    assert (tmp_path / "log.h5").exists() == (what != "a list that is not declared")
+    assert (tmp_path / "log.h5").exists() == ("check" not in members)
 
 
 def test_all_kinds_of_state_have_their_types_after_a_resume(tmp_path):

@@ -2,15 +2,13 @@
 
 import io
 import sys
-from types import SimpleNamespace
 
 import pytest
 
 import mpisim
-from mpisim.cli import main
 from mpisim.core import terminal
 from mpisim.runs.progress import ERASE_LINE, Progress, StatusLine, duration
-from tests.helpers import table
+from tests.helpers import settings, table
 
 EXPERIMENT = table({"name": "gd", "stepsize": 0.1}, rounds=5) | {
     "problem": {"name": "quadratic", "dimension": 4, "workers": 2}
@@ -77,14 +75,13 @@ def test_a_tracker_that_fails_does_not_end_the_run(failing, monkeypatch, capsys)
     assert len(tool.of(failing)) == 1  # it is left alone then
 
 
-def test_without_the_library_there_is_one_line_and_no_log(tmp_path, monkeypatch, capsys):
+def test_without_the_library_there_is_one_line_and_no_log(tmp_path, monkeypatch, command):
     monkeypatch.setitem(sys.modules, "mlflow", None)
-    settings = ["problem.name=quadratic", "problem.dimension=4", "problem.workers=2"]
-    settings += ["method.name=gd", "method.stepsize=0.1", "run.rounds=3"]
-    words = [word for setting in settings for word in ("--set", setting)]
     log = tmp_path / "log.h5"
-    assert main(["run", *words, "--track", "mlflow", "--out", str(log)]) == 2
-    assert capsys.readouterr().err.endswith("mlflow needs mlflow: pip install 'mpisim[mlflow]'\n")
+    gd = "method={ name = 'gd', stepsize = 0.1 }"
+    words = settings("problem={ name = 'quadratic', dimension = 4 }", gd, "run.rounds=3")
+    line = command("run", *words, "--track", "mlflow", "--out", log, code=2)
+    assert line.endswith("mlflow needs mlflow: pip install 'mpisim[mlflow]'\n")
     assert not log.exists()
     with pytest.raises(mpisim.InputError, match="'tensorbored'; did you mean 'tensorboard'"):
         mpisim.run(mpisim.Experiment.from_dict(EXPERIMENT), track="tensorbored")
@@ -96,11 +93,9 @@ def test_tensorboard_itself_reads_the_rows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = mpisim.run(mpisim.Experiment.from_dict(EXPERIMENT), track="tensorboard")
     events = accumulator.EventAccumulator(str(tmp_path / "runs" / "gd")).Reload()
-    seen = SimpleNamespace(step=[], value=[])
-    for event in events.Scalars("loss"):
-        seen.step.append(event.step), seen.value.append(event.value)
-    assert seen.step == list(range(6))
-    assert seen.value == pytest.approx(result.rows["loss"], rel=1e-6)
+    rows = [(event.step, event.value) for event in events.Scalars("loss")]
+    assert [step for step, _ in rows] == list(range(6))
+    assert [value for _, value in rows] == pytest.approx(result.rows["loss"], rel=1e-6)
 
 
 class Clock:
@@ -153,19 +148,10 @@ def test_terminal_has_one_line_that_overwrites_itself():
     assert "interrupted: round 300 of 300" in stream.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0, "0.0 s"),
-        (59.94, "59.9 s"),
-        (59.96, "1 min 00 s"),
-        (185, "3 min 05 s"),
-        (7620, "2 h 07 min"),
-        (float("inf"), "?"),
-    ],
-)
-def test_durations(seconds, text):
-    assert duration(seconds) == text
+def test_durations():
+    texts = {0: "0.0 s", 59.94: "59.9 s", 59.96: "1 min 00 s", 185: "3 min 05 s"}
+    for seconds, text in (texts | {7620: "2 h 07 min", float("inf"): "?"}).items():
+        assert duration(seconds) == text
 
 
 def test_lines_do_not_wrap(monkeypatch):

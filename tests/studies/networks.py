@@ -50,33 +50,16 @@ def log_of(method, rate, k=0.016, **more):
         "pi_down": np.append(np.nan, np.full(ROWS - 1, 0.35)),
         "pi_code": np.append(np.nan, np.full(ROWS - 1, 0.4)),
     }
-    return Log(
-        path=f"{method}-{rate}",
-        attrs={
-            "method": method,
-            "workers": N,
-            "dimension": D,
-            "method_warmup": 2,
-            "seed": 1,
-            "stepsize": 0.1,
-            "status": "done",
-        },
-        columns=columns,
-        workers={"rows": np.full(N, 250)},
-        units={},
-        descriptions={},
-        config=parse(table).table,
-    )
+    attrs = {"method": method, "workers": N, "dimension": D, "method_warmup": 2}
+    attrs |= {"seed": 1, "stepsize": 0.1, "status": "done"}
+    workers, config = {"rows": np.full(N, 250)}, parse(table).table
+    return Log(f"{method}-{rate}", attrs, columns, workers, {}, {}, config)
 
 
 def four_logs():
     """A run of each method with one seed."""
-    return [
-        log_of("cd-adam", 0.10),
-        log_of("amsgrad", 0.10),
-        log_of("1bit-adam", 0.11),
-        log_of("ef21-2way", 0.05),
-    ]
+    rates = {"cd-adam": 0.10, "amsgrad": 0.10, "1bit-adam": 0.11, "ef21-2way": 0.05}
+    return [log_of(method, rate) for method, rate in rates.items()]
 
 
 def seeded(log, seed):

@@ -60,12 +60,8 @@ def stopped(level, until):
 
 
 def like_the_paper(logs, **other):
-    norms = {
-        "cd_adam": falling(8),
-        "amsgrad": falling(8.2),
-        "ef_amsgrad": stopped(1e-3, 0.3),
-        "naive_amsgrad": stopped(0.3, 0.1),
-    }
+    norms = {"cd_adam": falling(8), "amsgrad": falling(8.2)}
+    norms |= {"ef_amsgrad": stopped(1e-3, 0.3), "naive_amsgrad": stopped(0.3, 0.1)}
     return shaped(logs, **norms | other)
 
 
@@ -88,18 +84,11 @@ def test_the_best_step_reaches_the_common_target_for_the_least_bits(logs):
 
     def two(method, slow, fast):
         cd_adam = [log for log in logs if log.attrs["method"] == method]
-        curves = {
-            0.001: 10.0 ** (-slow * np.arange(ROWS)),
-            0.009: 10.0 ** (-fast * np.arange(ROWS)),
-        }
-        return [
-            dataclasses.replace(
-                log,
-                columns=log.columns
-                | {"grad_norm_sq": np.maximum(curves[log.attrs["stepsize"]], floor)},
-            )
-            for log, floor in zip(cd_adam, (1.5e-8, 1.6e-8), strict=True)
-        ]
+        speeds = {0.001: slow, 0.009: fast}
+        for log, floor in zip(cd_adam, (1.5e-8, 1.6e-8), strict=True):
+            curve = 10.0 ** (-speeds[log.attrs["stepsize"]] * np.arange(ROWS))
+            columns = log.columns | {"grad_norm_sq": np.maximum(curve, floor)}
+            yield dataclasses.replace(log, columns=columns)
 
     result = logistic.best([*two("amsgrad", 0.1, 0.2), *two("cd-adam", 0.15, 0.1)], "scaled-sign")
     amsgrad, cd_adam = (result["sample", 1e-8, method] for method in ("amsgrad", "cd-adam"))
@@ -128,9 +117,7 @@ def test_claims_are_computed_from_the_logs(logs):
 
 
 def test_curves_like_the_papers_hold(logs):
-    shapes = like_the_paper(
-        logs, cd_adam=falling(8), amsgrad=falling(8.02), ef_amsgrad=stopped(1e-3, 0.2)
-    )
+    shapes = like_the_paper(logs, amsgrad=falling(8.02), ef_amsgrad=stopped(1e-3, 0.2))
     result = verdicts(logistic_claims.fig2(shapes))
     assert result == [["holds"], ["holds"] * 2, ["holds"], ["holds"] * 2, ["holds"] * 2]
     result = verdicts(logistic_claims.fig4(with_top_1(shapes)))

@@ -26,14 +26,14 @@ def test_the_quadratic_against_its_hessians(diagonal):
     H_i = H.transpose(1, 2, 0)
     mean = H_i.mean(axis=0)
     assert mean == pytest.approx(np.diag(made.a), abs=1e-12)
-    known = made.closed_form
-    assert known.L_i == pytest.approx([np.linalg.norm(one, 2) for one in H_i])
-    assert pytest.approx(np.linalg.norm(mean, 2)) == known.L
+    form = made.closed_form
+    assert form.L_i == pytest.approx([np.linalg.norm(one, 2) for one in H_i])
+    assert pytest.approx(np.linalg.norm(mean, 2)) == form.L
     squares = np.mean([one @ one for one in H_i], axis=0)
-    assert known.L_plus == pytest.approx(np.linalg.norm(squares, 2) ** 0.5)
+    assert form.L_plus == pytest.approx(np.linalg.norm(squares, 2) ** 0.5)
     apart = np.linalg.norm(squares - mean @ mean, 2) ** 0.5
-    assert known.L_pm == pytest.approx(apart)
-    assert known.mu == pytest.approx(np.linalg.eigvalsh(mean)[0])
+    assert form.L_pm == pytest.approx(apart)
+    assert form.mu == pytest.approx(np.linalg.eigvalsh(mean)[0])
     # f is the same for every difference, and x* is its minimiser
     same = diagonal(dimension=d, difference=0.0, kappa=7.0)
     assert made.losses(x).mean() == pytest.approx(same.losses(x).mean())

@@ -49,9 +49,8 @@ def test_the_model_is_exact_where_links_are_as_it_says(make_logs):
     # a round of GD and of MARINA take equally long where 4 (8000 - 2000) / rate = 0.5 ms
     turn = result[2].evidence[0]
     assert turn.where == "MARINA"
-    assert turn.numbers["model"] == pytest.approx(
-        4 * 6000 / 0.5e-3, rel=0.02
-    )  # a grid of 200 a decade
+    expected = pytest.approx(4 * 6000 / 0.5e-3, rel=0.02)  # a grid of 200 a decade
+    assert turn.numbers["model"] == expected
 
 
 def test_slow_links_are_stated_in_percent(make_logs):

@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 
 from run.cdadam import table2
-from tests.studies.networks import (
-    D,
-    figure,
-    four_logs,
-    log_of,
-    seeded,
-    with_columns,
-)
+from tests.studies.networks import D, figure, four_logs, log_of, seeded, with_columns
 
 
 @pytest.fixture

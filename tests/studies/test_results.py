@@ -4,6 +4,7 @@ import dataclasses
 import io
 import json
 import re
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,6 @@ from mpisim.analysis.results import files
 from mpisim.analysis.results.files import Provenance, provenance_of
 from mpisim.analysis.results.repeat import repeat
 from mpisim.analysis.study import load
-from mpisim.cli import main
 from mpisim.comm.communicators import OneProcess
 from mpisim.core.errors import InputError
 from mpisim.runs.sweep.points import Point, write_summary
@@ -64,9 +64,9 @@ def study(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_figure_goes_on_record_at_two_scales(tmp_path, monkeypatch, capsys):
+def test_a_figure_goes_on_record_at_two_scales(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
-    assert main(["new", "study", "papers/mine"]) == 0
+    command("new", "study", "papers/mine")
     for name, long, short in (
         ("fig1.toml", "rounds = 200", "rounds = 20"),
         ("figures.py", "run.rounds=2000", "run.rounds=30"),
@@ -75,22 +75,17 @@ def test_a_figure_goes_on_record_at_two_scales(tmp_path, monkeypatch, capsys):
         assert long in text
         Path("papers/mine", name).write_text(text.replace(long, short))
     for scale in ("quick", "paper"):
-        assert main(["study", "papers/mine", "fig1", "--record", "--scale", scale]) == 0
+        output = command("study", "papers/mine", "fig1", "--record", "--scale", scale)
     folder = Path("papers/mine/results")
-    assert {path.name for path in folder.iterdir()} == {"README.md"} | {
-        f"fig1.{scale}.{suffix}"
-        for scale in ("quick", "paper")
-        for suffix in ("png", "claims.json", "provenance.json")
-    }
-    output = capsys.readouterr().out
+    kinds = product(("quick", "paper"), ("png", "claims.json", "provenance.json"))
+    names = {"README.md", *(f"fig1.{scale}.{suffix}" for scale, suffix in kinds)}
+    assert {path.name for path in folder.iterdir()} == names
     assert str(folder / "fig1.paper.png") in output and str(folder / "README.md") in output
     quick, paper = (one.provenance for one in results.read(folder))
     assert (quick.scale, paper.scale, quick.runs) == ("quick", "paper", {"done": 10})
     assert [one.settings.fixed["run.rounds"] for one in (quick, paper)] == [20, 30]
-    assert quick.settings.varied == {
-        "method.name": ["marina", "diana"],
-        "run.seed": [1, 2, 3, 4, 5],
-    }
+    varied = {"method.name": ["marina", "diana"], "run.seed": [1, 2, 3, 4, 5]}
+    assert quick.settings.varied == varied
     assert quick.seconds > 0 and quick.machines == paper.machines
     written = "".join(path.read_text() for path in folder.glob("*[!g]"))
     assert str(tmp_path) not in written
@@ -98,22 +93,18 @@ def test_a_figure_goes_on_record_at_two_scales(tmp_path, monkeypatch, capsys):
         assert drawn.mode == "P" and drawn.size == new.size
     page = (folder / "README.md").read_text()
     (folder / "README.md").unlink()
-    assert main(["study", "papers/mine", "--record"]) == 0
+    command("study", "papers/mine", "--record")
     assert (folder / "README.md").read_text() == page
-    capsys.readouterr()
     verify = ["study", "papers", "--verify", "2", "--seed", "7"]
-    assert main(verify) == 0
-    output = capsys.readouterr().out
+    output = command(*verify)
     assert "2 of 2 comparisons drawn by seed 7" in output and output.count("every digit as on") == 2
     one = folder / "fig1.quick.claims.json"
     name = re.findall(r'"(diana-[^"]*)": "', one.read_text())[0]
     one.write_text(re.sub(rf'("{name}": )"\w', r'\1"x', one.read_text()))
-    assert main(verify) == 1
-    assert f"{name}: other rows than on record" in capsys.readouterr().out
-    assert main(["study", "--claims", "papers"]) == 0
-    assert "mine, paper" in capsys.readouterr().out
-    assert main(["study", "--claims", "papers/mine/results", "figures"]) == 0
-    heads = [line for line in capsys.readouterr().out.splitlines() if line.startswith("mine")]
+    assert f"{name}: other rows than on record" in command(*verify, code=1)
+    assert "mine, paper" in command("study", "--claims", "papers")
+    output = command("study", "--claims", "papers/mine/results", "figures")
+    heads = [line for line in output.splitlines() if line.startswith("mine")]
     assert [head.partition(":")[0] for head in heads] == ["mine, quick", "mine, paper", "mine"]
 
 
@@ -132,22 +123,20 @@ def test_a_comparison_on_record_has_the_same_digits_again(name, seed, monkeypatc
     assert same, lines
 
 
-def test_what_cannot_be_recorded_is_one_line(tmp_path, monkeypatch, capsys, study):
+def test_what_cannot_be_recorded_is_one_line(tmp_path, monkeypatch, command, study):
     for words, message in (
         (["study", ".", "--record"], "--record: . holds studies; name one of them"),
         (["study", "mine", "--record"], "mine/results: nothing is on record; `mpisim study mine F"),
         (["study", "mine", "--record", "--ranks"], "--ranks: not allowed with argument --record"),
         (["study", "--claims", "mine/results"], "mine/results: no *.claims.json there"),
     ):
-        assert main(words) == 2
-        assert message in capsys.readouterr().err
+        assert message in command(*words, code=2)
     files.write(Path("mine/results"), result(), b"")
     damaged = Path("mine/results/fig1.quick.provenance.json")
     for text in ("{}", "[", '{"figure": "fig1"}'):
         damaged.write_text(text)
-        assert main(["study", "mine", "--record"]) == 2
         message = "fig1.quick.provenance.json: not the provenance of a figure; record it again"
-        assert message in capsys.readouterr().err
+        assert message in command("study", "mine", "--record", code=2)
 
 
 def test_provenance_of_runs(study, make_log):

@@ -1,6 +1,7 @@
 """SAQ's Figures 3 to 8 and Table 2, from logs made by hand and the string coder."""
 
 from importlib import import_module
+from itertools import product
 from math import comb, log2
 from pathlib import Path
 
@@ -12,11 +13,11 @@ import tomli_w
 from mpisim.analysis.claims import counts
 from mpisim.analysis.claims import read as read_claims
 from mpisim.analysis.study import find
-from mpisim.cli import main
 from mpisim.core.rng import Draw, Streams
 from mpisim.runs.log.reader import read
 from mpisim.wire.levels import LevelsForm
 from run.saq import break_even, claims, fig3, measure_fig3, schemes, table2
+from tests.handmade_logs import PHASES
 from tests.wire import string_elias
 
 SPEED = {"quant": 0.05, "block quant+": 0.2, "quant+": 0.5, "rand-τ+": 0.4}
@@ -32,50 +33,27 @@ INNER = {
 def make(make_log):
     """make(method, scheme, data, d, start, seed): a log whose |x^k - x*|^2 is 4 exp(-speed k)."""
 
-    def one(
-        method,
-        scheme,
-        data="a9a",
-        d=123,
-        start=0,
-        seed=1,
-        rounds=100,
-        speed=None,
-        codec=None,
-        oversubscribed=0,
-        ranks=None,
-        step=None,
-        framing=0,
-    ):
-        inner = INNER[scheme] | ({"codec": codec} if codec else {})
+    def one(method, scheme, data="a9a", d=123, start=0, seed=1, rounds=100, **more):
+        inner = INNER[scheme] | {key: more[key] for key in more.keys() & {"codec"}}
         plus = method.endswith("+")
         config = {
             "problem": {"name": "logistic", "data": data, "workers": 5},
             "method": {"name": method.rstrip("+"), "stepsize": "theory"},
             "compressor": {"name": "smooth", "inner": inner} if plus else inner,
-            "run": {"rounds": rounds, "seed": seed} | ({"ranks": ranks} if ranks else {}),
+            "run": {"rounds": rounds, "seed": seed},
         }
+        if more.get("ranks"):
+            config["run"]["ranks"] = more["ranks"]
         k = np.arange(rounds + 1)
-        columns = {
-            "distance_sq": 4 * np.exp(-(speed or SPEED[scheme]) * k),
+        columns = {f"time_{phase}": 0.0 * k for phase in PHASES} | {
+            "distance_sq": 4 * np.exp(-SPEED[scheme] * k),
             "bits_up": start * 8e6 + 8e3 * k,
-            "framing_bits_up": framing * 8e3 * k,
+            "framing_bits_up": 0 * k,
             "time_compute": 0.5 * start + 1e-3 * k,
         }
-        phases = ["compress", "encode", "communicate", "decode", "server", "optimizer", "other"]
-        columns |= {f"time_{phase}": 0.0 * k for phase in phases}
-        path = make_log(
-            rounds=rounds,
-            columns=columns,
-            seed=seed,
-            method=method.rstrip("+"),
-            attrs={
-                "config": tomli_w.dumps(config),
-                "dimension": d,
-                "oversubscribed": oversubscribed,
-                "stepsize": step or 1.0,
-            },
-        )
+        attrs = {"config": tomli_w.dumps(config), "dimension": d, "stepsize": more.get("step", 1.0)}
+        how = {"seed": seed, "method": method.rstrip("+"), "attrs": attrs}
+        path = make_log(rounds=rounds, columns=columns, **how)
         with h5py.File(path, "a") as file:
             file["workers/rows"] = np.full(5, 200)
         return path
@@ -89,17 +67,11 @@ def logs_of(*paths):
 
 def pairs(make, plus, **how):
     """Logs of DIANA and DIANA+ on three seeds, for bits and for seconds."""
-    return logs_of(
-        *(
-            path
-            for seed in (1, 2, 3)
-            for ranks in (None, 2)
-            for path in (
-                make("diana", "quant", seed=seed, ranks=ranks),
-                make("diana+", plus, seed=seed, ranks=ranks, **how),
-            )
-        )
-    )
+    paths = []
+    for seed, ranks in product((1, 2, 3), (None, 2)):
+        paths.append(make("diana", "quant", seed=seed, ranks=ranks))
+        paths.append(make("diana+", plus, seed=seed, ranks=ranks, **how))
+    return logs_of(*paths)
 
 
 def test_ratios_and_what_is_sent_before_round_0(make):
@@ -110,12 +82,9 @@ def test_ratios_and_what_is_sent_before_round_0(make):
         rounds, sent, clock = (
             claims.pair(schemes.runs(logs, cost), compared, cost, "a9a") for cost in schemes.COSTS
         )
-        assert rounds.verdict == "holds" and rounds.numbers["by_target"]["0.01"]["ratios"] == (
-            pytest.approx([93 / 24] * 3)
-        )
-        assert sent.numbers["by_target"]["0.01"]["ratios"] == (
-            pytest.approx([0.093 / (start + 0.024)] * 3)
-        )
+        for one, ratio in ((rounds, 93 / 24), (sent, 0.093 / (start + 0.024))):
+            assert one.numbers["by_target"]["0.01"]["ratios"] == pytest.approx([ratio] * 3)
+        assert rounds.verdict == "holds"
         assert set(sent.numbers["by_target"]) <= {"0.1", "0.01", "0.001"}
         if start:
             later = sent.numbers["other_costs"]["row 0"]["0.01"]
@@ -128,9 +97,8 @@ def test_ratios_and_what_is_sent_before_round_0(make):
 
 def test_break_even_by_hand(make):
     """R rounds of DIANA cost as much as 0.03 MB and R / 4 rounds: R = 40."""
-    plus, rival = logs_of(
-        make("diana+", "block quant+", start=0.03, step=4.0), make("diana", "quant", step=1.0)
-    )
+    paths = make("diana+", "block quant+", start=0.03, step=4.0), make("diana", "quant")
+    plus, rival = logs_of(*paths)
     result = break_even.break_even([plus], [rival], schemes.BYTES)
     assert result.predicted.round == pytest.approx(40)
     assert result.predicted.level == pytest.approx(np.exp(-2))
@@ -142,13 +110,11 @@ def test_break_even_by_hand(make):
 
 def figure_4(make, starts):
     sets = {"svmguide3": 22, "splice": 60, "w8a": 300}
+    pairs = ("diana", "quant"), ("diana+", "block quant+")
     return logs_of(
         *(
-            make(method, scheme, data, d, starts[data] * (method == "diana+"), seed, ranks=ranks)
-            for data, d in sets.items()
-            for method, scheme in (("diana", "quant"), ("diana+", "block quant+"))
-            for seed in (1, 2)
-            for ranks in (None, 2)
+            make(*pair, data, d, starts[data] * (pair is pairs[1]), seed, ranks=ranks)
+            for (data, d), pair, seed, ranks in product(sets.items(), pairs, (1, 2), (None, 2))
         )
     )
 
@@ -259,7 +225,7 @@ def test_claims_that_do_not_hold():
     assert {one.verdict for one in claim.evidence} == {"does not hold"}
 
 
-def test_from_the_command_to_the_picture(monkeypatch, tmp_path, capsys):
+def test_from_the_command_to_the_picture(monkeypatch, tmp_path, command):
     """`mpisim study` measures where there is no grid; `mpisim study --draw` draws what it left."""
     _, figure = find("saq-fig3")
     monkeypatch.chdir(tmp_path)
@@ -273,12 +239,12 @@ def test_from_the_command_to_the_picture(monkeypatch, tmp_path, capsys):
         assert len(claims) > 0
         return f"saq-fig3: {counts(claims)}\n"
 
-    assert main(["study", folder, "fig3"]) == 0
-    assert message() in capsys.readouterr().out
+    output = command("study", folder, "fig3")
+    assert message() in output
     assert import_module(f"{package}.fig3").read(Path("logs/saq-fig3")).vectors == 1
     (tmp_path / "figures" / "saq-fig3.png").unlink()
-    assert main(["study", "--draw", "saq-fig3"]) == 0
-    assert message() in capsys.readouterr().out
+    output = command("study", "--draw", "saq-fig3")
+    assert message() in output
     assert (tmp_path / "figures" / "saq-fig3.png").stat().st_size > 10_000
-    assert main(["study", folder, "fig3", "--scale", "huge"]) == 2
-    assert "--scale: unknown name 'huge'; known: paper, quick" in capsys.readouterr().err
+    line = command("study", folder, "fig3", "--scale", "huge", code=2)
+    assert "--scale: unknown name 'huge'; known: paper, quick" in line

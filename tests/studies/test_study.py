@@ -6,6 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+import tomli_w
 
 from mpisim.analysis.results.files import provenance_of
 from mpisim.analysis.study import Grid, Grids, Job, find, load, studies
@@ -16,6 +17,7 @@ from mpisim.core.errors import InputError
 from mpisim.problems.data import find as data_sets
 from mpisim.runs.sweep.points import Point
 from tests.comm.jobs import mpirun, needs_mpirun
+from tests.helpers import table
 
 ROOT = Path(__file__).parents[2]
 FIGURE = "Figure('fig1', 'title', Grid('fig1'), print, list)"
@@ -69,7 +71,7 @@ def test_what_is_wrong_is_one_line(made, text, message):
     assert "\n" not in str(error.value)
 
 
-def test_make_asks_the_study_for_ranks(capsys, monkeypatch):
+def test_make_asks_the_study_for_ranks(command, monkeypatch):
     """As many as the largest run asks for, of the data at hand; most figures ask for none."""
     for there, study, figure, ranks in (
         (("svmguide3", "splice"), "saq", "fig4", "2\n"),
@@ -80,8 +82,7 @@ def test_make_asks_the_study_for_ranks(capsys, monkeypatch):
         (("mushrooms",), "marina", "fig1", ""),
     ):
         monkeypatch.setattr(data_sets, "available", there.__contains__)
-        assert main(["study", str(ROOT / "run" / study), *figure.split(), "--ranks"]) == 0
-        assert capsys.readouterr().out == ranks
+        assert command("study", ROOT / "run" / study, *figure.split(), "--ranks") == ranks
 
 
 @pytest.mark.parametrize("scale", ["quick", "paper"])
@@ -107,25 +108,19 @@ def test_other_data_takes_its_place(monkeypatch):
         assert {point["method"]["name"] for point in grid} == set(figure.source.methods)
 
 
-def test_a_new_study_runs_as_it_is(tmp_path, monkeypatch, capsys):
+def test_a_new_study_runs_as_it_is(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
-    assert main(["new", "study", "papers/mine"]) == 0
-    assert "mpisim study papers/mine fig1" in capsys.readouterr().out
-    assert main(["study", "papers/mine"]) == 0
-    assert "never run" in capsys.readouterr().out
-    assert main(["study", "papers/mine", "fig1"]) == 0
-    assert "mine-fig1: 2 hold\n" in capsys.readouterr().out
+    assert "mpisim study papers/mine fig1" in command("new", "study", "papers/mine")
+    assert "never run" in command("study", "papers/mine")
+    assert "mine-fig1: 2 hold\n" in command("study", "papers/mine", "fig1")
     assert len(list(Path("logs/mine-fig1").glob("*.h5"))) == 10
     assert Path("figures/mine-fig1.png").stat().st_size > 10_000
-    assert main(["study", "papers/mine", "fig1"]) == 0
-    assert "10 of them complete before" in capsys.readouterr().out
-    assert main(["study", "papers/mine"]) == 0
-    assert "drawn, 2 hold; 10 of 10 runs done" in capsys.readouterr().out
-    assert main(["new", "study", "papers/mine"]) == 2
-    assert "papers/mine: exists already" in capsys.readouterr().err
+    assert "10 of them complete before" in command("study", "papers/mine", "fig1")
+    assert "drawn, 2 hold; 10 of 10 runs done" in command("study", "papers/mine")
+    assert "papers/mine: exists already" in command("new", "study", "papers/mine", code=2)
 
 
-def test_a_figure_of_an_older_version_is_to_be_drawn_again(made, tmp_path, monkeypatch, capsys):
+def test_a_figure_of_an_older_version_is_to_be_drawn_again(made, tmp_path, monkeypatch, command):
     """Its claims cannot be read; the study is listed all the same."""
     monkeypatch.chdir(tmp_path)
     second = FIGURE.replace("fig1", "fig2", 1)
@@ -133,8 +128,7 @@ def test_a_figure_of_an_older_version_is_to_be_drawn_again(made, tmp_path, monke
     (tmp_path / "mine" / "fig1.toml").write_text('[problem]\nname = "quadratic"\n')
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / "mine-fig1.claims.json").write_text('[{"claim": "a", "holds": true}]')
-    assert main(["study", "mine"]) == 0
-    assert [line.strip() for line in capsys.readouterr().out.splitlines()[1:]] == [
+    assert [line.strip() for line in command("study", "mine").splitlines()[1:]] == [
         "fig1         title",
         "drawn by an older version, draw it again; never run",
         "fig2         title",
@@ -170,28 +164,14 @@ def two_grids(made, monkeypatch, tmp_path):
     figure = f"Figure('fig1', 'title', {grids}, lambda logs: style(), lambda logs: [])"
     style = "from matplotlib.figure import Figure as style\n"
     study = made(f"from mpisim.analysis.study import Grids\n{style}FIGURES = [{figure}]")
-    for name, ranks in (("bits", ""), ("timed", 'ranks = "workers"')):
-        (study.folder / f"{name}.toml").write_text(
-            f"""
-            [problem]
-            name = "nonconvex-loss"
-            data = "sample"
-            workers = 1
-            [method]
-            name = "gd"
-            stepsize = "theory"
-            [run]
-            rounds = 2
-            {ranks}
-            [sweep]
-            folder = "logs/mine/{name}"
-            run.seed = [1, 2]
-            """
-        )
+    for name, ranks in (("bits", {}), ("timed", {"ranks": "workers"})):
+        tables = table({"name": "gd", "stepsize": "theory"}, workers=1, rounds=2, **ranks)
+        tables["sweep"] = {"folder": f"logs/mine/{name}", "run": {"seed": [1, 2]}}
+        (study.folder / f"{name}.toml").write_text(tomli_w.dumps(tables))
     return study
 
 
-def test_a_figure_of_two_grids(two_grids, capsys):
+def test_a_figure_of_two_grids(two_grids, command):
     """Each grid has its own ranks and folder of logs; what one lacks is said."""
     folder, source = two_grids.folder, two_grids.figure("fig1").source
     assert source.ranks(folder, "quick") == 1 and source.extras(folder, "quick") == ""
@@ -199,8 +179,7 @@ def test_a_figure_of_two_grids(two_grids, capsys):
     assert source.state(folder, "quick", 1) == "bits: never run, timed: never run"
     with pytest.raises(InputError, match="logs/mine: no complete log"):
         source.read(Path("logs/mine"))
-    assert main(["study", str(folder), "fig1"]) == 0
-    output = capsys.readouterr().out
+    output = command("study", folder, "fig1")
     assert output.count("2 points: 2 done") == 2
     assert "group 1 of 2 (bits)\n" in output and "group 2 of 2 (timed)\n" in output
     assert re.search(r"\[2/2\] GD seed 2, about \S+ s left, \S+ s with all groups\n", output)

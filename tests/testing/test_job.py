@@ -9,7 +9,7 @@ import pytest
 
 from mpisim.cli import main
 
-STAND_IN = '#!/bin/bash\necho "${{0##*/}}" "$PWD" "$@" >> "$SAID"\nexit {code}\n'
+STAND_IN = '#!/bin/bash\necho "${{0##*/}}" "$PWD" "$@" >> "$MESSAGE"\nexit {code}\n'
 SRUN = f"srun FOLDER --kill-on-bad-exit=0 --wait=60 {sys.executable} -m mpisim"
 ARRAY = {"SLURM_ARRAY_TASK_ID": "6", "SLURM_ARRAY_TASK_MIN": "4", "SLURM_ARRAY_TASK_COUNT": "8"}
 
@@ -20,11 +20,8 @@ def submit(tmp_path):
 
     code : of srun
     """
-    script, message, folder = (
-        tmp_path / "a" / "job.sbatch",
-        tmp_path / "said",
-        tmp_path / "elsewhere",
-    )
+    script, folder = tmp_path / "a" / "job.sbatch", tmp_path / "elsewhere"
+    message = tmp_path / "message"
     assert main(["new", "job", str(script)]) == 0
     folder.mkdir()
 
@@ -32,7 +29,7 @@ def submit(tmp_path):
         for name, status in (("srun", code), ("scontrol", 0)):
             Path(folder, name).write_text(STAND_IN.format(code=status))
             Path(folder, name).chmod(0o755)
-        slurm = {"SLURM_SUBMIT_DIR": str(folder), "SLURM_JOB_ID": "7", "SAID": str(message)}
+        slurm = {"SLURM_SUBMIT_DIR": str(folder), "SLURM_JOB_ID": "7", "MESSAGE": str(message)}
         path = {"PATH": f"{folder}:{os.environ['PATH']}", "USER": "someone"}
         job = subprocess.run(
             ["bash", str(script), *words],

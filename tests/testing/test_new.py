@@ -29,6 +29,14 @@ def made(tmp_path_factory):
     return folder
 
 
+def python(*words, folder=None, **variables):
+    """``python -m WORD ...``, which must succeed."""
+    options = {"cwd": folder, "env": environment() | variables, "timeout": HANG_SECONDS}
+    job = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, **options)
+    assert job.returncode == 0, job.stdout + job.stderr
+    return job
+
+
 def test_what_is_made_has_no_placeholders(made):
     names = [name for kind in SETTINGS for name in (f"my_{kind}.py", f"test_my_{kind}.py")]
     assert sorted(path.name for path in made.iterdir()) == sorted(names)
@@ -40,16 +48,7 @@ def test_what_is_made_has_no_placeholders(made):
 def test_what_is_made_passes_mpisim_check_on_several_ranks(made):
     files = [str(made / f"my_{kind}.py") for kind in SETTINGS]
     files.append(str(Path(__file__).with_name("small_fedavg.py")))
-    command = [sys.executable, "-m", "mpisim", "check", *files]
-    job = subprocess.run(
-        command,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=HANG_SECONDS,
-    )
-    assert job.returncode == 0, job.stdout + job.stderr
+    job = python("mpisim", "check", *files)
     lines = job.stdout.splitlines()
     for subject in (
         "compressor my-compressor (k = 3)",
@@ -66,16 +65,7 @@ def test_what_is_made_passes_its_tests_and_ruff(made):
     tests = ["pytest", "-q", "-p", "no:cacheprovider"]
     lint = ["ruff", "check", "--isolated", "--select", "E,F,I,B,UP", "--line-length", "100", "."]
     for command in (tests, lint):
-        job = subprocess.run(
-            [sys.executable, "-m", *command],
-            cwd=made,
-            env=environment() | {"PATH": ""},  # no mpirun, which the test above starts
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=HANG_SECONDS,
-        )
-        assert job.returncode == 0, job.stdout + job.stderr
+        python(*command, folder=made, PATH="")  # no mpirun, which the test above starts
 
 
 REFUSED = [
@@ -95,10 +85,11 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("kind", "name", "message"), REFUSED)
-def test_names_that_cannot_be_used_are_one_line(kind, name, message, tmp_path, monkeypatch, capsys):
+def test_names_that_cannot_be_used_are_one_line(
+    kind, name, message, tmp_path, monkeypatch, command
+):
     monkeypatch.chdir(tmp_path)
-    assert main(["new", kind, name]) == 2
-    line = capsys.readouterr().err.rstrip("\n")
+    line = command("new", kind, name, code=2).rstrip("\n")
     assert message in line and "\n" not in line and not list(tmp_path.iterdir())
 
 

@@ -8,13 +8,13 @@ import numpy as np
 from mpisim.cli import main
 from mpisim.theory.setting import Setting
 from mpisim.theory.smoothness import Constants
+from tests.helpers import settings as words_of
 
 
 def constants(L_i=(1.0, 7.0), L=4.0, L_plus=5.0, cal_L_i=(2.0, 14.0), mu=None) -> Constants:
     """MARINA's L is 5, its calligraphic L is 10, max L_i is 7."""
-    return Constants(
-        np.array(L_i), L, L_plus, 0.0, np.array(cal_L_i), mu, source={}, sharp={"L": True}
-    )
+    of_workers = np.array(L_i), L, L_plus, 0.0, np.array(cal_L_i)
+    return Constants(*of_workers, mu, source={}, sharp={"L": True})
 
 
 def setting(omega=None, alpha=None, zeta=4.0, n=2, d=8, condition="nonconvex", **c) -> Setting:
@@ -35,8 +35,7 @@ SAMPLE = ("problem.data=sample", "problem.workers=5", "run.rounds=1")
 
 def theory(capsys, *settings: str, epsilon: str = "0.01") -> str:
     """What `mpisim theory` prints."""
-    flags = [flag for setting in settings for flag in ("--set", setting)]
-    assert main(["theory", "--epsilon", epsilon, *flags]) == 0
+    assert main(["theory", "--epsilon", epsilon, *words_of(*settings)]) == 0
     return capsys.readouterr().out
 
 

@@ -31,9 +31,8 @@ def test_constants_by_hand():
         assert getattr(ONE, name) == pytest.approx(value), name
     assert ONE.worker_error(0.1, 50) == pytest.approx(2 * 45 * 0.1 * 3 / 0.2)
     assert ONE.server_error(0.1, 50) == pytest.approx(3 * 2 * 45 * 0.1 * 3 / 0.2)
-    assert ONE.alpha(0.1) == pytest.approx(
-        4 * 0.1 / (24 * expected["M_3"] + 6 * expected["M_4"] * 1.5**2)
-    )
+    alpha = 4 * 0.1 / (24 * expected["M_3"] + 6 * expected["M_4"] * 1.5**2)
+    assert ONE.alpha(0.1) == pytest.approx(alpha)
 
 
 @pytest.mark.drawn(8)

@@ -9,16 +9,8 @@ from mpisim.core.errors import InputError
 from mpisim.runs.setup import ProblemCache
 from mpisim.theory import dasha
 from mpisim.theory.tables import Case
+from tests.theory import test_lyapunov as proofs
 from tests.theory.support import setting
-from tests.theory.test_lyapunov import (
-    LEAST_SQUARES,
-    LOGISTIC,
-    SEEDS,
-    at,
-    engine,
-    excess,
-    trajectory,
-)
 
 # L = 4, L^2 = 25, L_max = 14, n = 2; omega = 1: omega (2 omega + 1) / n = 1.5
 A = 1 / 3
@@ -120,7 +112,7 @@ def floor(e, x, pl: bool) -> float:
 
 def seeds_and_rounds(name: str) -> tuple[int, int]:
     """Fewer where the variance of samples is needed, which takes a while."""
-    return (12, 5) if "mvr" in name else (SEEDS, 8)
+    return (12, 5) if "mvr" in name else (proofs.SEEDS, 8)
 
 
 def smooth_case(method, problem, multiple) -> float:
@@ -128,16 +120,16 @@ def smooth_case(method, problem, multiple) -> float:
     loaded, (seeds, rounds) = ProblemCache(), seeds_and_rounds(method["name"])
 
     def run(seed):
-        e = engine(at(method, multiple), RANDK, problem, loaded, seed)
+        e = proofs.engine(proofs.at(method, multiple), RANDK, problem, loaded, seed)
         w, phi, spent, noise = weights(e, False), [], [0.0], [0.0]
-        for r in trajectory(e, rounds):
+        for r in proofs.trajectory(e, rounds):
             noise[-1] += floor(e, r.x, False) if phi else 0.0
             phi.append(r.f + w @ errors(e, r))
             spent.append(spent[-1] + e.step.gamma / 2 * r.square)
             noise.append(noise[-1])
         return (np.array(phi) + spent[:-1]) / (phi[0] + np.array(noise[:-1]))
 
-    return excess(run, seeds)
+    return proofs.excess(run, seeds)
 
 
 def pl_case(method, multiple) -> float:
@@ -145,24 +137,28 @@ def pl_case(method, multiple) -> float:
     loaded, (seeds, rounds) = ProblemCache(), seeds_and_rounds(method["name"])
 
     def run(seed):
-        e = engine(at(method, multiple, condition="PL"), RANDK, LOGISTIC, loaded, seed)
+        e = proofs.engine(
+            proofs.at(method, multiple, condition="PL"), RANDK, proofs.LOGISTIC, loaded, seed
+        )
         w, f_star = weights(e, True), loaded.minimiser(e.star)[1]
-        rate, phi, allowed = 1 - e.step.gamma * LOGISTIC["l2"], [], []
-        for r in trajectory(e, rounds):
+        rate, phi, allowed = 1 - e.step.gamma * proofs.LOGISTIC["l2"], [], []
+        for r in proofs.trajectory(e, rounds):
             phi.append(r.f - f_star + w @ errors(e, r))
             allowed.append(rate * allowed[-1] + floor(e, r.x, True) if allowed else phi[0])
         return np.array(phi) / np.array(allowed)
 
-    return excess(run, seeds)
+    return proofs.excess(run, seeds)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("method", METHODS, ids=NAMES)
 def test_smooth_lyapunov_function(method):
-    assert smooth_case(method | {"start": "dense"}, LEAST_SQUARES, 1.0) < 4
+    assert smooth_case(method | {"start": "dense"}, proofs.LEAST_SQUARES, 1.0) < 4
     assert smooth_case(method | {"start": "zero"}, {"name": "nonconvex-loss"}, 1.0) < 4
-    assert smooth_case(method, LEAST_SQUARES, 50.0) > 5
+    assert smooth_case(method, proofs.LEAST_SQUARES, 50.0) > 5
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("method", METHODS, ids=NAMES)
 def test_pl_lyapunov_function(method):
     assert pl_case(method, 1.0) < 4

@@ -109,6 +109,7 @@ def fall(name, problem, multiple, count=8):
     return excess(run, 40 if random else 2)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_lyapunov_function(name):
     if name != "rand-diana":  # convex problems have another step
@@ -185,6 +186,7 @@ CONVEX = {  # method, Phi, its share that falls; with this compressor, what brea
 }  # fmt: skip
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", CONVEX)
 def test_contraction(name):
     method, phi, rate, compressor, multiple = CONVEX[name]
@@ -224,8 +226,8 @@ def test_fednl_near_its_minimiser():
     x = loaded.minimiser(e.star)[0]
     away, errors = [], []
     for r in rounds_of(e, 14):
-        known = r.before.H_i if r.before.H_i.ndim else e.problem.hessian_triangles(r.x)
-        errors.append(np.mean(np.linalg.norm(e.problem.hessian_triangles(r.x) - known, axis=1)))
+        H_i = r.before.H_i if r.before.H_i.ndim else e.problem.hessian_triangles(r.x)
+        errors.append(np.mean(np.linalg.norm(e.problem.hessian_triangles(r.x) - H_i, axis=1)))
         away.append(np.linalg.norm(r.x - x))
     assert e.step.gamma == 1
     bounds = (2 * np.array(errors) + M / 2 * np.array(away)) * away / MU

@@ -5,9 +5,9 @@ with many seeds estimate that expectation; what no multiple of the step could br
 every inequality must also fail at a larger multiple.
 """
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -35,29 +35,15 @@ LEAST_SQUARES = {"name": "least-squares", "l2": 0.01}
 LOGISTIC = {"name": "logistic", "l2": 0.01}
 
 
-@dataclasses.dataclass
-class Round:
-    """x^k, f_i(x^k), their gradients, the estimate g^k and the state before it was made."""
+class Round(NamedTuple):
+    """x^k, f(x^k), |grad f|^2, |g^k - grad f|^2, the f_i's gradients, the state before g^k."""
 
     x: np.ndarray
-    losses: np.ndarray
+    f: float
+    square: float
+    error: float
     gradients: np.ndarray
-    g: np.ndarray
     shift: np.ndarray
-
-    @property
-    def f(self) -> float:
-        return float(self.losses.mean())
-
-    @property
-    def square(self) -> float:
-        """|grad f(x^k)|^2."""
-        return float(np.sum(self.gradients.mean(axis=0) ** 2))
-
-    @property
-    def error(self) -> float:
-        """|g^k - grad f(x^k)|^2."""
-        return float(np.sum((self.g - self.gradients.mean(axis=0)) ** 2))
 
 
 def trajectory(engine: Setup, rounds: int, state: str = "") -> Iterator[Round]:
@@ -67,14 +53,15 @@ def trajectory(engine: Setup, rounds: int, state: str = "") -> Iterator[Round]:
         losses, gradients = engine.problem.losses_and_gradients(x)
         shift = getattr(engine.estimator, state, np.zeros_like(gradients)) if state else gradients
         g = engine.estimator.estimate(x) if k else engine.estimator.start(x)
-        yield Round(x, losses, gradients, g, shift)
+        grad = gradients.mean(axis=0)
+        error = np.sum((g - grad) ** 2)
+        yield Round(x, losses.mean(), np.sum(grad**2), error, gradients, shift)
         x = engine.state.optimizer.step(x, g, engine.step.gamma)
 
 
 def engine(method, compressor, problem, loaded, seed=1) -> Setup:
-    tables = table(
-        method, compressor, workers=5, rounds=0, problem=problem, seed=seed, wire="float64"
-    )
+    run = {"rounds": 0, "seed": seed, "wire": "float64"}
+    tables = table(method, compressor, workers=5, problem=problem, **run)
     return Setup(parse(tables), MPI.COMM_SELF, loaded)
 
 
@@ -107,6 +94,7 @@ def smooth_case(method, compressor, problem, multiple) -> float:
     return excess(run)
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(("method", "compressor"), [*STOCHASTIC, *PERMK], ids=str)
 def test_smooth_lyapunov_function(method, compressor):
     assert smooth_case(method, compressor, {"name": "nonconvex-loss"}, 1.0) < 4
@@ -131,6 +119,7 @@ def pl_case(method, compressor, multiple) -> float:
     return excess(run)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("method", "compressor"), STOCHASTIC, ids=NAMES)
 def test_pl_lyapunov_function(method, compressor):
     assert pl_case(method, compressor, 1.0) < 4

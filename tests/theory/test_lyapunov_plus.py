@@ -12,18 +12,19 @@ MU, N = LOGISTIC["l2"], 5
 QUANT = {"name": "quant-plus", "beta": 5.0}
 BLOCKS = {"name": "block-quant-plus", "blocks": 5}
 RAND = {"name": "rand-tau-plus", "tau": 6.0}
+DIAGONAL = {"approximation": "diagonal"}
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _eigenvectors_once():
     """The matrices are the same for all seeds, and their eigenvectors take half the time."""
-    known: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+    made: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
 
     def once(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         key = matrix.tobytes()
-        if key not in known:
-            known[key] = eigh(matrix)
-        return known[key]
+        if key not in made:
+            made[key] = eigh(matrix)
+        return made[key]
 
     patch = pytest.MonkeyPatch()
     patch.setattr("mpisim.compressors.matrix_roots.eigh", once)
@@ -42,16 +43,16 @@ def diana_case(inner: dict, multiple: float, **keys) -> float:
     L_i^†.
     """
     loaded = ProblemCache()
-    known: list[np.ndarray] = []  # x*, the gradients there and L_i^-1: the same for all seeds
+    minimum: list[np.ndarray] = []  # x*, the gradients there and L_i^-1: the same for all seeds
 
     def run(seed: int) -> np.ndarray:
         smooth = plus(inner, **keys)
         e = engine(at({"name": "diana"}, multiple), smooth, LOGISTIC, loaded, seed)
         gamma, alpha = e.step.gamma, e.estimator.alpha
         weight = 4 * e.compressor.cal_L_max / (alpha * N) * gamma**2
-        if not known:
-            known.extend(at_minimiser(e, loaded, keys))
-        x_star, at_star, inverses = known
+        if not minimum:
+            minimum.extend(at_minimiser(e, loaded, keys))
+        x_star, at_star, inverses = minimum
 
         def phi(r: Round) -> float:
             away = r.shift - at_star
@@ -65,20 +66,16 @@ def diana_case(inner: dict, multiple: float, **keys) -> float:
     return excess(run)
 
 
-@pytest.mark.parametrize("inner", [QUANT, BLOCKS, RAND], ids=lambda t: t["name"])
-def test_diana_plus(inner):
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(
+    ("inner", "keys", "multiple"),
+    [(QUANT, {}, 12.0), (BLOCKS, {}, 12.0), (RAND, {}, None), (QUANT, DIAGONAL, 40.0)],
+    ids=str,
+)
+def test_diana_plus(inner, keys, multiple):
     """Theorems 6 and 4, and Theorem 2 with any other compressor."""
-    assert diana_case(inner, 1.0) < 4
-
-
-def test_diana_plus_with_diagonals():
-    assert diana_case(QUANT, 1.0, approximation="diagonal") < 4
-    assert diana_case(QUANT, 40.0, approximation="diagonal") > 5
-
-
-@pytest.mark.parametrize("inner", [QUANT, BLOCKS], ids=lambda t: t["name"])
-def test_diana_plus_breaks_at_a_multiple_of_the_step(inner):
-    assert diana_case(inner, 12.0) > 5
+    assert diana_case(inner, 1.0, **keys) < 4
+    assert multiple is None or diana_case(inner, multiple, **keys) > 5
 
 
 def at_minimiser(e, loaded: ProblemCache, keys: dict) -> list[np.ndarray]:

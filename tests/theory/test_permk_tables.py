@@ -116,14 +116,8 @@ def test_command(capsys):
     more = ("problem.noise=0.3", "problem.lambda=0.01", "run.rounds=1", "method.name=marina")
     table = ("method.stepsize=theory", "compressor.name=permk", "compressor.groups=4")
     text = theory(capsys, *flags, *more, *table)
-    for part in (
-        "PermK paper, Table 1",
-        "Theorem 2 (9)",
-        "Lemma 14",
-        "Lemma 16",
-        "Theorem 10",
-        "derived here",
-    ):
+    parts = ("PermK paper, Table 1", "Theorem 2 (9)", "Lemma 14", "Lemma 16", "Theorem 10")
+    for part in (*parts, "derived here"):
         assert part in text, part
     assert "(51)" not in text  # n > d, and groups of two sizes
     assert "4 groups of 7 to 8 workers" in text and "theorem = permk" in text and "nan" not in text

@@ -67,10 +67,8 @@ def fitted(theorem: int, row: np.ndarray, n: int, mu: float) -> tuple[float, flo
     h = delta / w
     assert (1 / h**2 + np.sqrt(sizes) / h).sum() == pytest.approx(d / n)
     traces = np.array([row[a:b].sum() for a, b in pairwise(edges)])
-    return (
-        max(min(a, b) for a, b in zip(h**2 * sizes, h * np.sqrt(sizes), strict=True)),
-        max(min(a, b) for a, b in zip(h**2 * traces, h * norms, strict=True)),
-    )
+    pairs = (h**2 * sizes, h * np.sqrt(sizes)), (h**2 * traces, h * norms)
+    return tuple(np.minimum(*pair).max() for pair in pairs)
 
 
 SIZES = [(3, 12), (4, 14), (2, 3), (5, 25)]

@@ -92,11 +92,10 @@ def test_variance_bound_of_logistic():
 @pytest.mark.parametrize("form", FORMS)
 def test_least_squares_against_dense_eigenvalues(form, reduction):
     a, _, c = smooth("least-squares", form, l2=0.3, reduction=reduction)
-    weight = [1 if reduction == "sum" else stop - start for start, stop in RANGES]
-    each = [
-        a[start:stop].T @ a[start:stop] / w + 0.3 * np.eye(a.shape[1])
-        for (start, stop), w in zip(RANGES, weight, strict=True)
-    ]
+    blocks = [a[start:stop] for start, stop in RANGES]
+    weight = [1 if reduction == "sum" else len(rows) for rows in blocks]
+    each = [rows.T @ rows / w for rows, w in zip(blocks, weight, strict=True)]
+    each += 0.3 * np.eye(a.shape[1])
     full = np.mean(each, axis=0)
     variance = np.mean([(h - full) @ (h - full) for h in each], axis=0)
 
@@ -105,9 +104,8 @@ def test_least_squares_against_dense_eigenvalues(form, reduction):
 
     assert np.allclose(c.L_i, [top(h) for h in each], rtol=1e-12)
     assert pytest.approx(top(full), rel=1e-11) == c.L
-    assert c.L_plus == pytest.approx(
-        np.sqrt(top(np.mean([h @ h for h in each], axis=0))), rel=1e-11
-    )
+    squares = np.mean([h @ h for h in each], axis=0)
+    assert c.L_plus == pytest.approx(np.sqrt(top(squares)), rel=1e-11)
     assert c.L_pm == pytest.approx(np.sqrt(top(variance)), rel=1e-11)
     assert c.mu == pytest.approx(np.linalg.eigvalsh(full)[0], rel=1e-9)
     assert all(sharp for name, sharp in c.sharp.items() if name != "cal_L_i")
@@ -120,12 +118,12 @@ def test_identical_functions(name):
     c = constants(declared, LocalStar(3))
     assert c.L_pm == 0 and c.L_plus == c.L and np.ptp(c.L_i) == 0
     assert c.L_i[0] == pytest.approx(c.L, rel=1e-12)
-    if name == "least-squares":  # found without being told
+    if name == "least-squares":  # also where nobody says so
         twice = attach(name, np.vstack([a, a]), np.tile(y, 2), [(0, 700), (700, 1400)])
         assert constants(twice, LocalStar(2)).L_pm <= 1e-7 * c.L
 
 
-def test_unknown_problems_say_so():
+def test_problems_without_matrices_say_so():
     with pytest.raises(InputError, match=r'^method\.stepsize: .*"theory"$'):
         Problem.largest_hessian(PROBLEMS["logistic"](data="sample"))
 

@@ -44,16 +44,10 @@ PL_BY_HAND = [
 ]
 
 
-@pytest.mark.parametrize(("name", "step", "gamma"), BY_HAND, ids=[c[0] for c in BY_HAND])
+@pytest.mark.parametrize(("name", "step", "gamma"), [*BY_HAND, *PL_BY_HAND], ids=str)
 def test_by_hand(name, step, gamma):
     assert step.gamma == pytest.approx(gamma, rel=1e-14)
-    assert "PL" not in step.source
-
-
-@pytest.mark.parametrize(("name", "step", "gamma"), PL_BY_HAND, ids=[c[0] for c in PL_BY_HAND])
-def test_by_hand_under_pl(name, step, gamma):
-    assert step.gamma == pytest.approx(gamma, rel=1e-14)
-    assert "PL" in step.source
+    assert ("PL" in step.source) == ((name, step, gamma) in PL_BY_HAND)
 
 
 def test_as_the_published_code_has_them():
@@ -88,20 +82,17 @@ def test_reductions(condition):
 
 
 def test_without_a_theorem():
-    for call in (
-        lambda: steps.marina(setting(None), 0.5),
-        lambda: steps.ef21(setting(3.0)),
-        lambda: steps.marina(setting(3.0, condition="PL"), 0.5),  # no mu
-        lambda: steps.gradient_descent(setting(condition="PL")),
-        lambda: steps.diana_nonconvex(setting(3.0, condition="PL", mu=1.0)),
-        lambda: steps.diana_convex(setting(3.0, condition="PL", mu=1.0)),
-        lambda: steps.vr_diana(setting(3.0, condition="PL", mu=1.0), 9),
-        lambda: steps.diana_published(convex(3.0, condition="PL", mu=1.0)),
-        lambda: steps.diana_published(setting(3.0)),
-        lambda: steps.dcgd(setting(3.0, condition="PL", mu=1.0)),
+    pl = {"condition": "PL", "mu": 1.0}
+    for step, *given in (
+        *((steps.marina, setting(None), 0.5), (steps.ef21, setting(3.0))),
+        *((steps.marina, setting(3.0, condition="PL"), 0.5), (steps.dcgd, setting(3.0, **pl))),
+        (steps.gradient_descent, setting(condition="PL")),  # no mu
+        *((step, setting(3.0, **pl)) for step in (steps.diana_nonconvex, steps.diana_convex)),
+        *((steps.vr_diana, setting(3.0, **pl), 9), (steps.diana_published, convex(3.0, **pl))),
+        (steps.diana_published, setting(3.0)),
     ):
         with pytest.raises(InputError, match=r"method\.stepsize"):
-            call()
+            step(*given)
 
 
 def test_the_published_step_is_no_step_of_diana_plus():
@@ -110,33 +101,18 @@ def test_the_published_step_is_no_step_of_diana_plus():
         steps.diana_published(smooth)
 
 
-RANDK = {"name": "randk", "k": 10}
-WITH_MU = {"name": "logistic", "l2": 0.01}
+def test_condition_of_an_experiment():
+    def run(step):
+        method, problem = {"name": "marina", "stepsize": step}, {"name": "logistic", "l2": 0.01}
+        tables = table(method, {"name": "randk", "k": 10}, problem=problem, rounds=1)
+        attributes = run_tables(tables).attributes
+        return attributes["stepsize"], attributes["stepsize_source"]
 
-
-def marina(step):
-    return {"name": "marina", "stepsize": step}
-
-
-def stepsize(log):
-    import h5py
-
-    with h5py.File(log) as file:
-        return file.attrs["stepsize"], file.attrs["stepsize_source"]
-
-
-def test_condition_of_an_experiment(tmp_path):
-    def run(name, step):
-        tables = table(marina(step), RANDK, problem=WITH_MU, rounds=1)
-        run_tables(tables, tmp_path / name)
-        return stepsize(tmp_path / name)
-
-    smooth, pl = run("a", "theory"), run("b", {"theory": 1.0, "condition": "PL"})
+    smooth, pl = run("theory"), run({"theory": 1.0, "condition": "PL"})
     assert "Theorem 2.1" in smooth[1] and "Theorem 2.2" in pl[1]
     assert pl[0] < smooth[0]
-    assert run("c", {"theory": 1.0, "condition": "nonconvex"}) == smooth
-    twice = run("d", {"theory": 2.0, "condition": "PL"})
-    assert twice == (2 * pl[0], f"2 x {pl[1]}")
+    assert run({"theory": 1.0, "condition": "nonconvex"}) == smooth
+    assert run({"theory": 2.0, "condition": "PL"}) == (2 * pl[0], f"2 x {pl[1]}")
 
 
 def together(A, B, L_pm=3.0, **keys):

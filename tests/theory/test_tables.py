@@ -54,11 +54,8 @@ def test_table_2_by_hand():
     assert rows["(1) DIANA"].rounds == ceil(700 * log(30) * 19)
     noisy = 700 * log(30) * (19 + 4.5 * (700 + 30))
     assert rows["(1)+(5) DIANA"].rounds == pytest.approx(noisy, rel=1e-9, abs=1)
-    assert {one.source for one in rows.values() if one.kind == "bound"} == {
-        "1 / L",
-        "Theorem 2.2",
-        "Theorem D.2",
-    }
+    sources = {one.source for one in rows.values() if one.kind == "bound"}
+    assert sources == {"1 / L", "Theorem 2.2", "Theorem D.2"}
 
 
 @estimator("marina-by-another-name")
@@ -111,14 +108,9 @@ METHODS = [
 def test_predicted_bits_and_calls_are_those_of_runs(method, compressor, predict, tmp_path):
     """Expected bits and sample gradients of K rounds against the logs of 6 runs of K rounds."""
     omega = 11.3 if compressor is RANDK else None
-    one = Case(
-        setting(omega, alpha=10 / 123, zeta=10.0, n=5, d=123),
-        m=320,
-        delta=1.0,
-        epsilon=0.1,
-        b=method.get("batch"),
-        r=method.get("participants"),
-    )
+    sampled = {"b": method.get("batch"), "r": method.get("participants")}
+    of_setting = setting(omega, alpha=10 / 123, zeta=10.0, n=5, d=123)
+    one = Case(of_setting, m=320, delta=1.0, epsilon=0.1, **sampled)
     rounds, logs = 200, [tmp_path / f"{seed}.h5" for seed in range(6)]
     for seed, log_file in enumerate(logs):
         run = {"workers": 5, "rounds": rounds, "seed": seed, "log_every": rounds}
@@ -136,29 +128,14 @@ def test_predicted_bits_and_calls_are_those_of_runs(method, compressor, predict,
 
 
 def test_command(capsys):
-    text = theory(
-        capsys,
-        *SAMPLE,
-        "problem.name=logistic",
-        "problem.l2=0.01",
-        "method.name=pp-marina",
-        "method.participants=3",
-        'method.stepsize={ theory = 2.0, condition = "PL" }',
-        "compressor.name=randk",
-        "compressor.k=10",
-    )
+    words = "problem.name=logistic", "problem.l2=0.01", "compressor={ name = 'randk', k = 10 }"
+    step = "{ theory = 2.0, condition = 'PL' }"
+    method = f"method={{ name = 'pp-marina', participants = 3, stepsize = {step} }}"
+    text = theory(capsys, *SAMPLE, *words, method)
     for part in (
-        "n = 5, d = 123, m = 320",
-        "omega = 11.3",
-        "zeta = 10",
-        "p = 0.0487805, r = 3",
-        "Theorem E.2 (PL)",
-        "2 x theory",
-        "f(x^0)        0.693147",
-        "by Newton's method",
-        "the penalty's l2",
-        "epsilon^2 = 0.0001",
-        "PP-MARINA, r = 3",
+        *("n = 5, d = 123, m = 320", "omega = 11.3", "zeta = 10", "p = 0.0487805, r = 3"),
+        *("Theorem E.2 (PL)", "2 x theory", "f(x^0)        0.693147", "by Newton's method"),
+        *("the penalty's l2", "epsilon^2 = 0.0001", "PP-MARINA, r = 3"),
         "MARINA paper, Table 2: until E f - f(x*) <= epsilon = 0.01",
     ):
         assert part in text, part

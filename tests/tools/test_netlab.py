@@ -11,6 +11,7 @@ from mpisim.comm.links import Links
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read
 from tests.comm.jobs import HANG_SECONDS, ROOT
+from tests.handmade_logs import PHASES
 from tools.netlab import __main__ as command
 from tools.netlab import lab
 from tools.netlab.check import (
@@ -113,11 +114,9 @@ def test_seconds_without_acknowledgements(make_log):
     def logs(of_a_round):
         for rounds in (10, 110):
             k = np.arange(rounds + 1)
-            names = ("bits_up", "messages_up", "framing_bits_up", "bits_down", "framing_bits_down")
-            columns = dict(zip(names, (160 * k, k, 0 * k, 0 * k, 0 * k), strict=True))
-            columns |= {"time_compute": of_a_round * k, "time_communicate": 0 * k}
-            columns |= {f"time_{name}": 0 * k for name in ("compress", "encode", "decode", "other")}
-            columns |= {f"time_{name}": 0 * k for name in ("server", "optimizer")}
+            names = ("framing_bits_up", "bits_down", "framing_bits_down")
+            columns = {name: 0 * k for name in (*names, *(f"time_{phase}" for phase in PHASES))}
+            columns |= {"bits_up": 160 * k, "messages_up": k, "time_compute": of_a_round * k}
             log = read(make_log(rounds=rounds, columns=columns, attrs={"ranks": 6}))
             log.config["run"]["layout"] = "dedicated"
             yield log

@@ -16,46 +16,20 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 from random import Random, SystemRandom
 
 from tests.comm.jobs import ROOT
-from tests.trials import (
-    chains,
-    faults,
-    layouts,
-    messages,
-    power,
-    processors,
-    races,
-    ranks,
-    resources,
-    shares,
-    slurm,
-    soak,
-    sweeps,
-    users,
-)
 
 # Each has ``choose(seed, number)``, a dataclass, and ``attempt(trial)``: what is
 # wrong, and whether what shall happen did; ``possible()`` is why it cannot be tried here.
-KINDS = {
-    "fault": faults,
-    "chain": chains,
-    "resources": resources,
-    "share": shares,
-    "users": users,
-    "power": power,
-    "race": races,
-    "sweep": sweeps,
-    "slurm": slurm,
-    "messages": messages,
-    "soak": soak,
-    "processor": processors,
-    "layouts": layouts,
-    "ranks": ranks,
-}
+MODULES = {"fault": "faults", "chain": "chains", "resources": "resources", "share": "shares"}
+MODULES |= {"users": "users", "power": "power", "race": "races", "sweep": "sweeps"}
+MODULES |= {"slurm": "slurm", "messages": "messages", "soak": "soak", "processor": "processors"}
+MODULES |= {"layouts": "layouts", "ranks": "ranks"}
+KINDS = {kind: import_module(f"tests.trials.{name}") for kind, name in MODULES.items()}
 COUNTS = dict(zip(KINDS, (200, 25, 20, 25, 8, 25, 20, 20, 2, 100, 1, 3, 1, 6), strict=True))
 NAME = re.compile(f"({'|'.join(KINDS)})-([0-9]+)")
 

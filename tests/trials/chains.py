@@ -11,19 +11,9 @@ from pathlib import Path
 
 import tomli_w
 
+from tests.trials import job as jobs
 from tests.trials.entry import EVERYWHERE, ON_RANK_0, Fault
 from tests.trials.faults import OFTEN, unreadable
-from tests.trials.job import (
-    EXPERIMENTS,
-    errors,
-    goes_on,
-    kill,
-    late_after,
-    start_with,
-    tables_of,
-    wait_for,
-    what_is_left,
-)
 
 NEVER = 10**9
 
@@ -49,7 +39,7 @@ class Chain:
 
     def tables(self) -> dict:
         """The experiment."""
-        return tables_of(self.experiment, log_every=self.log_every, checkpoint_seconds=0.02)
+        return jobs.tables_of(self.experiment, log_every=self.log_every, checkpoint_seconds=0.02)
 
 
 def choose(seed: int, number: int) -> Chain:
@@ -64,7 +54,7 @@ def choose(seed: int, number: int) -> Chain:
         rank = rng.randrange(ranks) if place in EVERYWHERE else 0
         layout = rng.choice(["shared", "dedicated"])
         links.append(Link(ranks, layout, Fault(action, place, call, rank, 0, "", ""), moment))
-    experiment, every = rng.choice(list(EXPERIMENTS)), rng.choice([1, 1, 7])
+    experiment, every = rng.choice(list(jobs.EXPERIMENTS)), rng.choice([1, 1, 7])
     return Chain(experiment, every, tuple(links), rng.choice([0, 1, 2]))
 
 
@@ -78,15 +68,15 @@ def attempt(chain: Chain) -> tuple[str, bool]:
         for number, link in enumerate(chain.links):
             code, message, in_time = _run(link, parent, log)
             happened.append(code != 0)
-            problems = what_is_left(parent, message) + ([] if in_time else ["still running"])
+            problems = jobs.what_is_left(parent, message) + ([] if in_time else ["still running"])
             if log.exists():
                 problems += unreadable(log, chain.experiment, chain.log_every)
-            if code != 0 and link.fault.action == "kill" and errors(message):
-                problems.append(f"{errors(message)}")
+            if code != 0 and link.fault.action == "kill" and jobs.errors(message):
+                problems.append(f"{jobs.errors(message)}")
             if problems:
                 return f"start {number + 1}: {'; '.join(problems)}", True
         name, every = chain.experiment, chain.log_every
-        problem = goes_on(chain.again, parent, name, chain.tables(), log, log_every=every)
+        problem = jobs.goes_on(chain.again, parent, name, chain.tables(), log, log_every=every)
         return problem, all(happened)
 
 
@@ -96,11 +86,11 @@ def _run(link: Link, parent: Path, log: Path) -> tuple[int, str, bool]:
     mark.unlink(missing_ok=True)
     fault = dataclasses.replace(link.fault, folder=str(log.parent), mark=str(mark))
     words = [str(parent / "job.toml"), "--set", f"run.layout={link.layout}", "--out", str(log)]
-    job = start_with(fault, link.ranks, parent, *words, "--resume")
+    job = jobs.start_with(fault, link.ranks, parent, *words, "--resume")
     if link.moment is not None:
         time.sleep(link.moment)
-        kill(job, fault)
+        jobs.kill(job, fault)
         mark.touch()
 
-    in_time = wait_for(job, parent, late_after(mark))
+    in_time = jobs.wait_for(job, parent, jobs.late_after(mark))
     return job.returncode, (parent / "stderr").read_text(), in_time

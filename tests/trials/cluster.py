@@ -22,32 +22,7 @@ PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "scontrol", "sque
 PACKAGES = "slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge libpmix-dev"
 READY_SECONDS = HANG_SECONDS
 # Nodes are processes: no cgroups. A job that is queued again starts at once, not in two minutes.
-CONFIGURATION = """\
-ClusterName=mpisim
-SlurmctldHost={host}
-SlurmctldPort={port}
-AuthType=auth/munge
-AuthInfo=socket={folder}/munge/socket,cred_expire=5
-CryptoType=crypto/munge
-SlurmUser=root
-SlurmdUser=root
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool-%n
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd-%n.pid
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd-%n.log
-ProctrackType=proctrack/pgid
-TaskPlugin=task/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-MpiDefault=pmix
-ReturnToService=2
-KillWait=10
-SchedulerParameters=batch_sched_delay=0,sched_interval=5
-MailProg=/bin/true
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-"""
+CONFIGURATION = Path(__file__).with_name("slurm.conf").read_text(encoding="utf-8")
 
 
 def possible() -> str:

@@ -18,18 +18,8 @@ import tomli_w
 from mpisim.runs import checkpoint
 from mpisim.runs.log import journal
 from tests.resumes import differences
+from tests.trials import job as jobs
 from tests.trials.entry import EVERYWHERE, ON_RANK_0, Fault
-from tests.trials.job import (
-    EXPERIMENTS,
-    go_on,
-    kill,
-    late_after,
-    reference,
-    start_with,
-    tables_of,
-    wait_for,
-    what_is_left,
-)
 
 ANYWHERE = ("kill", "kill mpirun", "raise", "terminate", "interrupt")
 OUTPUT = ("limit", "fill", "unwritable")  # drawn here; those of `resources` come besides
@@ -61,14 +51,16 @@ class Trial:
     def tables(self) -> dict:
         """The experiment."""
         every, layout = self.log_every, self.layout
-        return tables_of(self.experiment, log_every=every, layout=layout, checkpoint_seconds=0.02)
+        return jobs.tables_of(
+            self.experiment, log_every=every, layout=layout, checkpoint_seconds=0.02
+        )
 
 
 def choose(seed: int, number: int) -> Trial:
     """The trial of that number: the same for the same seed."""
     rng = random.Random(f"{seed}/{number}")
     ranks = rng.choice([1, 2, 3])
-    experiment, log_every = rng.choice(list(EXPERIMENTS)), rng.choice([1, 1, 7])
+    experiment, log_every = rng.choice(list(jobs.EXPERIMENTS)), rng.choice([1, 1, 7])
     layout = rng.choice(["shared", "dedicated"])
     again = rng.choice([0, 0, 0, 1, 2, 3])
     cut, share = rng.choice(["", "", "", "log", "checkpoint", "journal"]), rng.random()
@@ -122,16 +114,18 @@ def _mount(folder: Path, options: str) -> bool:
 
 def _run(trial: Trial, parent: Path, log: Path) -> list[str]:
     """Run the job until the fault has ended it; what is wrong with its end."""
-    job = start_with(trial.fault, trial.ranks, parent, str(parent / "job.toml"), "--out", str(log))
+    job = jobs.start_with(
+        trial.fault, trial.ranks, parent, str(parent / "job.toml"), "--out", str(log)
+    )
     mark = Path(trial.fault.mark)
     if trial.moment is not None:
         time.sleep(trial.moment)
-        kill(job, trial.fault)
+        jobs.kill(job, trial.fault)
         mark.touch()
 
     # an output that fails shows when there is something to write
     slow = trial.fault.action in (*OUTPUT, "use up inodes")
-    if not wait_for(job, parent, (lambda: False) if slow else late_after(mark)):
+    if not jobs.wait_for(job, parent, (lambda: False) if slow else jobs.late_after(mark)):
         return ["still running long after the fault"]
     output = (parent / "stderr").read_text()
     problems = []
@@ -139,13 +133,10 @@ def _run(trial: Trial, parent: Path, log: Path) -> list[str]:
         problems.append("exit code 0")
     if not mark.exists() and job.returncode != 0:
         problems.append(f"exit code {job.returncode} without a fault: {output[-500:]}")
-    if (
-        mark.exists()
-        and trial.fault.action == "raise"
-        and output.count("RuntimeError: one bad day") != 1
-    ):
-        problems.append(f"the error is not said once: {output[-1000:]}")
-    return problems + what_is_left(parent, output)
+    raised = mark.exists() and trial.fault.action == "raise"
+    if raised and output.count("RuntimeError: one bad day") != 1:
+        problems.append(f"the error is not there once: {output[-1000:]}")
+    return problems + jobs.what_is_left(parent, output)
 
 
 def _harmless(trial: Trial, log: Path) -> bool:
@@ -156,7 +147,9 @@ def _harmless(trial: Trial, log: Path) -> bool:
         done = h5py.File(log).attrs["status"] == "done"
     except OSError:
         return False
-    return done and not differences(reference(trial.experiment, log_every=trial.log_every), log)
+    return done and not differences(
+        jobs.reference(trial.experiment, log_every=trial.log_every), log
+    )
 
 
 def _left(folder: Path, *more: str) -> list[str]:
@@ -173,7 +166,7 @@ def _left(folder: Path, *more: str) -> list[str]:
 
 def unreadable(log: Path, experiment: str, log_every: int) -> list[str]:
     """What is wrong with a log as plain h5py sees it: its rows are the reference's first ones."""
-    with h5py.File(reference(experiment, log_every=log_every)) as file:
+    with h5py.File(jobs.reference(experiment, log_every=log_every)) as file:
         expected = {name: data[:] for name, data in file["rounds"].items()}
     try:
         with h5py.File(log, "r") as file:
@@ -202,12 +195,12 @@ def _cut(trial: Trial, log: Path) -> None:
 
 def _go_on(trial: Trial, parent: Path, log: Path) -> list[str]:
     """Resume; a file that is cut short may end in one line, anything else may not."""
-    message = go_on(trial.again, parent, trial.tables(), log, "--resume")
+    message = jobs.go_on(trial.again, parent, trial.tables(), log, "--resume")
     if message and trial.cut and ": " in message and "\n" not in message.strip():
-        message = go_on(trial.again, parent, trial.tables(), log, "--force")
+        message = jobs.go_on(trial.again, parent, trial.tables(), log, "--force")
     if message:
         return [f"cannot be gone on with: {message}"]
     return [
         f"resumed, {name} differs"
-        for name in differences(reference(trial.experiment, log_every=trial.log_every), log)
+        for name in differences(jobs.reference(trial.experiment, log_every=trial.log_every), log)
     ]

@@ -79,9 +79,8 @@ def kill(job: subprocess.Popen, fault: Fault) -> None:
         children = psutil.Process(job.pid).children(recursive=True)
     except psutil.NoSuchProcess:
         return
-    ranks = sorted(
-        (p for p in children if "tests.trials.entry" in p.cmdline()), key=lambda p: p.pid
-    )
+    ranks = [p for p in children if "tests.trials.entry" in p.cmdline()]
+    ranks.sort(key=lambda p: p.pid)
     if fault.action == "kill mpirun" or not ranks:
         os.kill(job.pid, signal.SIGKILL)
     else:

@@ -13,19 +13,9 @@ from pathlib import Path
 import tomli_w
 
 from tests.resumes import differences
+from tests.trials import job as jobs
 from tests.trials.disk import Disk, possible  # noqa: F401 - of this kind of trial
 from tests.trials.entry import EVERYWHERE, ON_RANK_0, Fault
-from tests.trials.job import (
-    EXPERIMENTS,
-    errors,
-    goes_on,
-    late_after,
-    reference,
-    start_with,
-    tables_of,
-    wait_for,
-    what_is_left,
-)
 
 OFTEN = {"gather": 300, "broadcast": 300, "row": 300, "checkpoint": 6, "journal, rows": 10}
 OFTEN |= {"writing": 40, "log, whole": 6, "log, a column": 100, "writing a whole file": 20}
@@ -58,7 +48,7 @@ class Trial:
 
     def tables(self) -> dict:
         """The experiment."""
-        return tables_of(self.experiment, log_every=self.log_every, checkpoint_seconds=0.05)
+        return jobs.tables_of(self.experiment, log_every=self.log_every, checkpoint_seconds=0.05)
 
 
 def choose(seed: int, number: int) -> Trial:
@@ -72,7 +62,7 @@ def choose(seed: int, number: int) -> Trial:
         call = NEVER if moment is not None else rng.randint(1, OFTEN.get(place, 1))
         fault = Fault("cut power", place, call, 0, 0, "", "")
         cuts.append(Cut(rng.choice([1, 1, 2]), fault, moment))
-    experiment, every = rng.choice(list(EXPERIMENTS)), rng.choice([1, 1, 7])
+    experiment, every = rng.choice(list(jobs.EXPERIMENTS)), rng.choice([1, 1, 7])
     return Trial(experiment, every, tuple(cuts), rng.choice([1, 1, 2]), text)
 
 
@@ -86,13 +76,15 @@ def attempt(trial: Trial) -> tuple[str, bool]:
             code, message, in_time = _run(cut, parent, log, disk)
             disk.power_up()
             happened.append(code != 0)
-            problems = what_is_left(parent, message) + _broken_promises(trial, log, code, message)
+            problems = jobs.what_is_left(parent, message) + _broken_promises(
+                trial, log, code, message
+            )
             if not in_time:
                 problems.append("still running after the cut")
             if problems:
                 return "; ".join(problems), True
         name, every = trial.experiment, trial.log_every
-        problem = goes_on(trial.again, parent, name, trial.tables(), log, log_every=every)
+        problem = jobs.goes_on(trial.again, parent, name, trial.tables(), log, log_every=every)
         return problem, all(happened)
 
 
@@ -106,7 +98,7 @@ def _run(cut: Cut, parent: Path, log: Path, disk: Disk) -> tuple[int, str, bool]
     fault = dataclasses.replace(cut.fault, folder=str(disk.folder), mark=str(mark))
     before = _written(log)
     words = str(parent / "job.toml"), "--out", str(log), "--resume"
-    job = start_with(fault, cut.ranks, parent, *words)
+    job = jobs.start_with(fault, cut.ranks, parent, *words)
     if cut.moment is not None:
         while job.poll() is None and _written(log) == before:
             time.sleep(0.005)
@@ -115,7 +107,7 @@ def _run(cut: Cut, parent: Path, log: Path, disk: Disk) -> tuple[int, str, bool]
             time.sleep(0.005)
         mark.touch()
         disk.cut()
-    in_time = wait_for(job, parent, late_after(mark))
+    in_time = jobs.wait_for(job, parent, jobs.late_after(mark))
     if not mark.exists():
         disk.cut()
     return job.returncode, (parent / "stderr").read_text(), in_time
@@ -131,10 +123,10 @@ def _written(log: Path) -> list[tuple[str, int]]:
 
 def _broken_promises(trial: Trial, log: Path, code: int, message: str) -> list[str]:
     if code != 0:
-        lines = errors(message)
+        lines = jobs.errors(message)
         return [] if len(lines) == 1 else [f"exit code {code} with {len(lines)} lines: {message}"]
     try:
-        wrong = differences(reference(trial.experiment, log_every=trial.log_every), log)
+        wrong = differences(jobs.reference(trial.experiment, log_every=trial.log_every), log)
     except (OSError, KeyError) as error:
         return [f"exit code 0, but {error}"]
     return [f"exit code 0, but {one} differs" for one in wrong]

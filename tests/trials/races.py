@@ -15,16 +15,8 @@ import h5py
 import tomli_w
 
 from tests.resumes import differences
+from tests.trials import job as jobs
 from tests.trials.entry import Fault
-from tests.trials.job import (
-    EXPERIMENTS,
-    STUCK,
-    errors,
-    reference,
-    start_with,
-    tables_of,
-    what_is_left,
-)
 
 ROUNDS = 4000
 NEVER = 10**9
@@ -56,7 +48,7 @@ def choose(seed: int, number: int) -> Race:
     one, two = (
         Command(rng.choice([1, 2]), rng.choice(flags), rng.choice([1, 1, 2])) for _ in range(2)
     )
-    experiment = rng.choice(list(EXPERIMENTS))
+    experiment = rng.choice(list(jobs.EXPERIMENTS))
     return Race(experiment, (one, two), rng.uniform(0, 2), rng.random() < 0.5)
 
 
@@ -64,21 +56,23 @@ def attempt(race: Race) -> tuple[str, bool]:
     """What is wrong, and whether one of the two was refused or stopped."""
     with tempfile.TemporaryDirectory() as name:
         parent, log = Path(name), Path(name) / "out" / "log.h5"
-        jobs = []
+        started = []
         for number, command in enumerate(race.commands):
-            jobs.append(_start(race, command, number, parent, log))
+            started.append(_start(race, command, number, parent, log))
             time.sleep(race.delay if number == 0 else 0)
-        ends = _ends(jobs)
-        if len(ends) < len(jobs):
+        ends = _ends(started)
+        if len(ends) < len(started):
             return "still running", True
         problems, idle = [], set()
-        for number, job in enumerate(jobs):
+        for number, job in enumerate(started):
             output = (parent / f"stderr{number}").read_text()
             idle |= {number} if "there is nothing to do" in output else set()
-            problems += what_is_left(parent, output)
-            if job.returncode not in (0, 1, 2) or (job.returncode and len(errors(output)) != 1):
+            problems += jobs.what_is_left(parent, output)
+            if job.returncode not in (0, 1, 2) or (
+                job.returncode and len(jobs.errors(output)) != 1
+            ):
                 problems.append(f"exit code {job.returncode}: {output}")
-        good = {number for number, job in enumerate(jobs) if job.returncode == 0}
+        good = {number for number, job in enumerate(started) if job.returncode == 0}
         if not any(_is_of(race, race.commands[number], log) for number in good):
             problems.append(f"the log is not one of {sorted(good)}")
         elif late := _replaced_before_its_end(log, race, good - idle, ends):
@@ -94,15 +88,15 @@ def _start(race: Race, command: Command, number: int, parent: Path, log: Path) -
     file.write_text(tomli_w.dumps(_tables(race, command)))
     fault = Fault("no locks", "start", NEVER if race.locks else 1, 0, 0, "", mark)
     words = [str(file), "--out", str(log), *([command.flag] if command.flag else [])]
-    return start_with(fault, command.ranks, parent, *words, name=f"stderr{number}")
+    return jobs.start_with(fault, command.ranks, parent, *words, name=f"stderr{number}")
 
 
-def _ends(jobs: list[subprocess.Popen]) -> dict[int, float]:
+def _ends(started: list[subprocess.Popen]) -> dict[int, float]:
     """When each job has ended, as far as they do."""
     ends: dict[int, float] = {}
     begin = time.monotonic()
-    while len(ends) < len(jobs) and time.monotonic() - begin < STUCK:
-        for number, job in enumerate(jobs):
+    while len(ends) < len(started) and time.monotonic() - begin < jobs.STUCK:
+        for number, job in enumerate(started):
             if job.poll() is not None:
                 ends.setdefault(number, time.time())
         time.sleep(0.01)
@@ -122,11 +116,11 @@ def _replaced_before_its_end(log: Path, race: Race, good: set[int], ends: dict[i
 
 def _tables(race: Race, command: Command) -> dict:
     run = {"rounds": ROUNDS, "seed": command.seed, "checkpoint_seconds": 0.05}
-    return tables_of(race.experiment, **run)
+    return jobs.tables_of(race.experiment, **run)
 
 
 def _is_of(race: Race, command: Command, log: Path) -> bool:
-    expected = reference(race.experiment, rounds=ROUNDS, seed=command.seed)
+    expected = jobs.reference(race.experiment, rounds=ROUNDS, seed=command.seed)
     try:
         return not differences(expected, log)
     except (OSError, KeyError):

@@ -19,18 +19,8 @@ from pathlib import Path
 
 import tomli_w
 
+from tests.trials import job as jobs
 from tests.trials.entry import Fault
-from tests.trials.job import (
-    EXPERIMENTS,
-    PATIENCE,
-    go_on,
-    goes_on,
-    kill,
-    start_with,
-    tables_of,
-    wait_for,
-    what_is_left,
-)
 
 ROUNDS = 4000
 EVERY = 0.01  # seconds between two looks at the folder
@@ -52,7 +42,7 @@ class Trial:
 
     def tables(self) -> dict:
         """The experiment."""
-        return tables_of(self.experiment, rounds=ROUNDS, checkpoint_seconds=0.05)
+        return jobs.tables_of(self.experiment, rounds=ROUNDS, checkpoint_seconds=0.05)
 
 
 def choose(seed: int, number: int) -> Trial:
@@ -60,7 +50,9 @@ def choose(seed: int, number: int) -> Trial:
     rng = random.Random(f"share {seed}/{number}")
     delays = tuple(rng.choice([0.0, rng.uniform(0, 0.3), rng.uniform(0, 2)]) for _ in FILES)
     ranks, moment = rng.choice([1, 1, 2]), rng.uniform(0, 1.5)
-    return Trial(rng.choice(list(EXPERIMENTS)), ranks, moment, delays, rng.choice([0, 0, 1, 2]))
+    return Trial(
+        rng.choice(list(jobs.EXPERIMENTS)), ranks, moment, delays, rng.choice([0, 0, 1, 2])
+    )
 
 
 def attempt(trial: Trial) -> tuple[str, bool]:
@@ -77,14 +69,14 @@ def attempt(trial: Trial) -> tuple[str, bool]:
         for path, content in seen.late(trial.delays).items():
             (there / path).write_bytes(content)
         log, tables = there / "log.h5", trial.tables()
-        message = go_on(trial.again, parent, tables, log, "--resume").strip()
+        message = jobs.go_on(trial.again, parent, tables, log, "--resume").strip()
         if message and "\n" in message:
             return f"refused with several lines: {message}", killed
         if message:
             shutil.rmtree(there)
             shutil.copytree(here, there, ignore=shutil.ignore_patterns(".*"))
         name = trial.experiment
-        return goes_on(trial.again, parent, name, tables, log, rounds=ROUNDS), killed
+        return jobs.goes_on(trial.again, parent, name, tables, log, rounds=ROUNDS), killed
 
 
 class Seen:
@@ -129,7 +121,7 @@ class Seen:
 def _killed(trial: Trial, parent: Path, log: Path) -> tuple[list[str], bool]:
     """Run the job until it is killed: what is wrong, and whether it was running then."""
     fault = Fault("no locks", "start", 1, 0, 0, "", str(parent / "mark"))
-    job = start_with(fault, trial.ranks, parent, str(parent / "job.toml"), "--out", str(log))
+    job = jobs.start_with(fault, trial.ranks, parent, str(parent / "job.toml"), "--out", str(log))
     begin = time.monotonic()
     while job.poll() is None and not (log.parent / "log.h5.ckpt").exists():
         time.sleep(EVERY)
@@ -138,7 +130,7 @@ def _killed(trial: Trial, parent: Path, log: Path) -> tuple[list[str], bool]:
         time.sleep(EVERY)
     running = job.poll() is None
     if running:
-        kill(job, dataclasses.replace(fault, action="kill"))
-    in_time = wait_for(job, parent, lambda: time.monotonic() > max(end, begin) + PATIENCE)
-    problems = what_is_left(parent, (parent / "stderr").read_text())
+        jobs.kill(job, dataclasses.replace(fault, action="kill"))
+    in_time = jobs.wait_for(job, parent, lambda: time.monotonic() > max(end, begin) + jobs.PATIENCE)
+    problems = jobs.what_is_left(parent, (parent / "stderr").read_text())
     return problems + ([] if in_time else ["still running after it was killed"]), running

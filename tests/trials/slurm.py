@@ -60,7 +60,7 @@ def _requeue(cluster: Cluster, folder: Path, words: list[str]) -> str:
     """What is wrong; empty if nothing is."""
     folder.mkdir()
     tables = TABLES | {"run": TABLES["run"] | SLOW}
-    experiment, log, message = folder / "experiment.toml", folder / "log.h5", folder / "said"
+    experiment, log, message = (folder / name for name in ("experiment.toml", "log.h5", "out"))
     experiment.write_text(tomli_w.dumps(tables))
     command = ["sbatch", "--parsable", f"--chdir={ROOT}", f"--output={message}", *SHAPE, *words]
     script = str(create_job(folder / "job.sbatch"))

@@ -48,13 +48,9 @@ class Trial:
 def choose(seed: int, number: int) -> Trial:
     """The trial of that number: the same for the same seed."""
     rng = random.Random(f"sweep {seed}/{number}")
-    return Trial(
-        rng.choice(list(EXPERIMENTS)),
-        rng.choice([0, 2, 3]),
-        rng.choice(FAULTS),
-        rng.uniform(0.5, LATEST),
-        rng.randrange(3),
-    )
+    experiment, ranks = rng.choice(list(EXPERIMENTS)), rng.choice([0, 2, 3])
+    fault, moment = rng.choice(FAULTS), rng.uniform(0.5, LATEST)
+    return Trial(experiment, ranks, fault, moment, rng.randrange(3))
 
 
 def attempt(trial: Trial) -> tuple[str, bool]:

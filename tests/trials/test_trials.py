@@ -1,14 +1,14 @@
 """The short form of the trials: real jobs that end badly, and what is left of them."""
 
 import contextlib
+import importlib
 import io
 
 import pytest
 
 from tests.comm.jobs import needs_mpirun
-from tests.trials import chains, disk, power, races, ranks, resources, shares, sweeps, users
+from tests.trials import chains, disk, faults, power, races, ranks, resources, shares, sweeps, users
 from tests.trials.entry import PLACES, Fault, arm
-from tests.trials.faults import Trial, attempt, choose
 from tests.trials.job import EXPERIMENTS
 
 pytestmark = pytest.mark.mpi
@@ -22,13 +22,19 @@ SOME = {
 }
 
 
+def attempted(kind, trial):
+    """How it ends; what it prints is shown where it fails."""
+    with contextlib.redirect_stderr(io.StringIO()) as message:
+        result = kind.attempt(trial)
+    print(message.getvalue())
+    return result
+
+
 @needs_mpirun
 @pytest.mark.parametrize("name", SOME)
 def test_a_job_with_a_fault(name):
     experiment, ranks, fault = SOME[name]
-    trial = Trial(experiment, 1, ranks, "shared", fault)
-    with contextlib.redirect_stderr(io.StringIO()) as message:
-        assert attempt(trial) == ("", True), message.getvalue()
+    assert attempted(faults, faults.Trial(experiment, 1, ranks, "shared", fault)) == ("", True)
 
 
 CUTS = (  # in the first run, and in the one that goes on
@@ -40,31 +46,20 @@ CUTS = (  # in the first run, and in the one that goes on
 def test_a_power_cut():
     if why := disk.possible():
         pytest.skip(why)
-    with contextlib.redirect_stderr(io.StringIO()) as message:
-        result = power.attempt(power.Trial("ef21 topk", 1, CUTS, 1, "seed"))
-    assert result == ("", True), message.getvalue()
+    assert attempted(power, power.Trial("ef21 topk", 1, CUTS, 1, "seed")) == ("", True)
 
 
 @pytest.mark.parametrize("locks", [True, False])
 def test_two_commands_for_one_log(locks):
     commands = races.Command(1, "", 1), races.Command(2, "--force", 1)
-    with contextlib.redirect_stderr(io.StringIO()):
-        problem, _ = races.attempt(races.Race("marina randk", commands, 0.5, locks))
-    assert problem == ""
-
-
-def _kill(place: str, call: int) -> Fault:
-    return Fault("kill", place, call, 0, 0, "", "")
+    assert attempted(races, races.Race("marina randk", commands, 0.5, locks))[0] == ""
 
 
 def test_a_chain_of_kills():
-    links = [
-        chains.Link(1, "shared", _kill(place, call), None)
-        for place, call in (("row", 90), ("writing a whole file", 4), ("log, whole", 1))
-    ]
-    with contextlib.redirect_stderr(io.StringIO()) as message:
-        result = chains.attempt(chains.Chain("ef21 topk", 1, tuple(links), 0))
-    assert result == ("", True), message.getvalue()
+    places = ("row", 90), ("writing a whole file", 4), ("log, whole", 1)
+    kills = [Fault("kill", *place, 0, 0, "", "") for place in places]
+    links = tuple(chains.Link(1, "shared", fault, None) for fault in kills)
+    assert attempted(chains, chains.Chain("ef21 topk", 1, links, 0)) == ("", True)
 
 
 @pytest.mark.parametrize(
@@ -74,31 +69,28 @@ def test_a_chain_of_kills():
 def test_a_machine_without_memory_or_inodes(action, place, call):
     if why := resources.possible():
         pytest.skip(why)
-    trial = Trial("marina randk", 1, 1, "shared", Fault(action, place, call, 0, 0, "", ""))
-    with contextlib.redirect_stderr(io.StringIO()) as message:
-        assert resources.attempt(trial) == ("", True), message.getvalue()
+    fault = Fault(action, place, call, 0, 0, "", "")
+    trial = faults.Trial("marina randk", 1, 1, "shared", fault)
+    assert attempted(resources, trial) == ("", True)
 
 
 def test_a_host_that_sees_files_late():
     trial = shares.Trial("diana qsgd", 1, 0.3, (0.0, 0.2, 0.0, 0.1), 0)
-    with contextlib.redirect_stderr(io.StringIO()) as message:
-        problem, _ = shares.attempt(trial)
-    assert problem == "", message.getvalue()
+    assert attempted(shares, trial)[0] == ""
 
 
-CHOOSE = choose, power.choose, races.choose, sweeps.choose, chains.choose, shares.choose
-CHOOSE += resources.choose, users.choose, ranks.choose
+DRAWN = faults, power, races, sweeps, chains, shares, resources, users, ranks
 
 
-@pytest.mark.parametrize("choose", CHOOSE)
-def test_the_choice_is_repeated_by_its_seed(choose):
-    assert [choose(3, number) for number in range(50)] == [choose(3, n) for n in range(50)]
-    chosen = [choose(3, number) for number in range(1000)]
+@pytest.mark.parametrize("kind", DRAWN)
+def test_the_choice_is_repeated_by_its_seed(kind):
+    chosen = [kind.choose(3, number) for number in range(1000)]
+    assert chosen[:50] == [kind.choose(3, number) for number in range(50)]
     assert {trial.experiment for trial in chosen} == set(EXPERIMENTS)
 
 
 def test_faults_are_chosen_everywhere():
-    assert {choose(3, number).fault.place for number in range(300)} == set(PLACES)
+    assert {faults.choose(3, number).fault.place for number in range(300)} == set(PLACES)
     cuts = [cut for number in range(300) for cut in power.choose(3, number).cuts]
     assert {cut.fault.place for cut in cuts} == set(PLACES)
 
@@ -106,8 +98,6 @@ def test_faults_are_chosen_everywhere():
 @pytest.mark.parametrize("place", PLACES)
 def test_every_place_is_there(place, monkeypatch, tmp_path):
     """A function that has another name now would let faults never happen."""
-    import importlib
-
     module, names = PLACES[place]
     owner = importlib.import_module(module)
     *path, name = names.split(".")

@@ -49,9 +49,8 @@ def possible() -> str:
     words, env = [sys.executable, "-c", "import mpisim.cli, numba"], _environment(Path(os.devnull))
     why = "needs an interpreter and libraries that another user can read"
     try:
-        job = subprocess.run(
-            words, user=OTHER, group=OTHER, extra_groups=[], env=env, capture_output=True
-        )
+        who = {"user": OTHER, "group": OTHER, "extra_groups": []}
+        job = subprocess.run(words, env=env, capture_output=True, **who)
     except OSError:
         return why
     return "" if job.returncode == 0 else why

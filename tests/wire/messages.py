@@ -14,32 +14,12 @@ from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
 from mpisim.wire.spectral import Spectral, SpectralForm
 from mpisim.wire.values import Dense, DenseForm, Factors, FactorsForm
 
-PRECISIONS = [
-    Precision(np.dtype(wire), np.dtype(arithmetic))
-    for wire in ("float32", "float64")
-    for arithmetic in ("float32", "float64")
-]
-KINDS = [
-    "dense",
-    "seeded",
-    "explicit",
-    "entropy explicit",
-    "levels",
-    "block levels",
-    "worker levels",
-    "e1 levels",
-    "entropy levels",
-    "exponents",
-    "entropy exponents",
-    "signs",
-    "points",
-    "entropy points",
-    "sum",
-    "factors",
-    "entropy factors",
-    "fewer",
-    "spectral",
-]
+WIDTHS = [np.dtype("float32"), np.dtype("float64")]
+PRECISIONS = [Precision(wire, arithmetic) for wire in WIDTHS for arithmetic in WIDTHS]
+KINDS = ["dense", "seeded", "explicit", "entropy explicit", "levels", "block levels"]
+KINDS += ["worker levels", "e1 levels", "entropy levels", "exponents", "entropy exponents"]
+KINDS += ["signs", "points", "entropy points", "sum", "factors", "entropy factors", "fewer"]
+KINDS += ["spectral"]
 
 
 def random_message(

@@ -82,8 +82,8 @@ def test_bits_are_near_the_entropy_of_the_source(table, kind, d, above):
 def test_a_ternary_message_pays_little_more_than_any_code_must(kind, d):
     compressor = make(TERNARY | {"codec": "entropy"}).bind(d, M, SINGLE)
     message = compressor.compress(VECTORS[kind](M, d), draw(M))
-    known = [order_0(abs(row)) * d + np.count_nonzero(row) + 32 for row in message.levels]
-    beyond = message.encode().payload_bits - np.array(known)
+    least = [order_0(abs(row)) * d + np.count_nonzero(row) + 32 for row in message.levels]
+    beyond = message.encode().payload_bits - np.array(least)
     assert 0 < beyond.mean() < least_regret(d) + 2
 
 

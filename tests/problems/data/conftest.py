@@ -39,13 +39,11 @@ def random_dense(rows: int, features: int, seed: int = 0) -> tuple[np.ndarray, n
 
 def to_text(matrix: np.ndarray, labels: np.ndarray) -> str:
     """LibSVM text of the non-zero entries."""
-    lines = []
+    text = ""
     for row, label in zip(matrix, labels, strict=True):
-        entries = " ".join(f"{j + 1}:{row[j]!r}" for j in np.flatnonzero(row)).replace(
-            "np.float64", ""
-        )
-        lines.append(f"{label:g} {entries}".replace("(", "").replace(")", ""))
-    return "\n".join(lines) + "\n"
+        entries = (f" {j + 1}:{float(row[j])!r}" for j in np.flatnonzero(row))
+        text += f"{label:g}{''.join(entries)}\n"
+    return text
 
 
 def to_dense(data, indices, indptr, features: int) -> np.ndarray:

@@ -93,9 +93,8 @@ def test_images_are_split_by_label(tmp_path):
     assert (shares > 0).sum(axis=1).max() <= 3
     x = full.initial_point()
     assert (part.gradients(x) == full.gradients(x)[3:7]).all()
-    assert (
-        PROBLEMS["torch"](**keys).loaded(10, 0, 10, 1, np.dtype("float32")).label_shares() is None
-    )
+    plain = PROBLEMS["torch"](**keys).loaded(10, 0, 10, 1, np.dtype("float32"))
+    assert plain.label_shares() is None
 
     ids = np.arange(200) % 7
     (tmp_path / "ids").write_text("".join(f"w{i}\n" for i in ids))

@@ -148,10 +148,7 @@ def test_what_is_not_allowed(make, name, label, line):
         formats.parse(make(), name, label)
 
 
-TABLES = {
-    "method": {"name": "gd", "stepsize": 0.5},
-    "run": {"rounds": 3, "seed": 2},
-}
+TABLES = {"method": {"name": "gd", "stepsize": 0.5}, "run": {"rounds": 3, "seed": 2}}
 T, U = random_dense(17, 8, seed=3)  # more features than X has
 
 

@@ -11,16 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpisim.core.errors import InputError
+from mpisim.problems.data import content as reading
 from mpisim.problems.data import find as registering
 from mpisim.problems.data.arrange import split_images
-from mpisim.problems.data.content import (
-    CIFAR_CLASSES,
-    load_images,
-    parse_cifar,
-    parse_idx,
-    read_cifar,
-    read_content,
-)
 
 
 def idx(array: np.ndarray) -> bytes:
@@ -36,7 +29,9 @@ def some(shape, top=256, seed=0):
 def test_idx(tmp_path, shape):
     array = some(shape)
     (tmp_path / "f.gz").write_bytes(gzip.compress(idx(array)))
-    np.testing.assert_array_equal(parse_idx(read_content(tmp_path / "f.gz"), "f"), array)
+    np.testing.assert_array_equal(
+        reading.parse_idx(reading.read_content(tmp_path / "f.gz"), "f"), array
+    )
 
 
 @given(st.binary(max_size=60))
@@ -44,18 +39,18 @@ def test_idx(tmp_path, shape):
 def test_idx_is_total(content):
     for bytes_ in (content, b"\0\0\x08" + content):
         try:
-            array = parse_idx(bytes_, "f")
+            array = reading.parse_idx(bytes_, "f")
         except InputError:
             continue
         assert idx(array) == bytes_
 
 
-@pytest.mark.parametrize(("kind", "classes"), CIFAR_CLASSES.items())
+@pytest.mark.parametrize(("kind", "classes"), reading.CIFAR_CLASSES.items())
 def test_cifar(tmp_path, kind, classes):
     labels = np.stack([some(6, top, seed=top) for top in classes], axis=1)
     pixels = some((6, 3072))
     (tmp_path / "f.xz").write_bytes(lzma.compress(np.hstack([labels, pixels]).tobytes()))
-    got, got_labels = read_cifar(tmp_path / "f.xz", kind)
+    got, got_labels = reading.read_cifar(tmp_path / "f.xz", kind)
     np.testing.assert_array_equal(got, pixels.reshape(6, 3, 32, 32))
     np.testing.assert_array_equal(got_labels, labels[:, -1])
 
@@ -63,7 +58,7 @@ def test_cifar(tmp_path, kind, classes):
 @pytest.mark.parametrize("content", [b"", bytes(3072), bytes(3073 * 2 - 1), b"\x0a" + bytes(3072)])
 def test_bad_cifar(content):
     with pytest.raises(InputError, match=r"^f: .*allowed"):
-        parse_cifar(content, "f", "cifar10")
+        reading.parse_cifar(content, "f", "cifar10")
 
 
 @pytest.fixture
@@ -84,15 +79,15 @@ def small_mnist(here, monkeypatch):
 
 def test_load_images(small_mnist):
     for part, rows in (("train", 3), ("test", 2)):
-        pixels, labels = load_images("small", part)
+        pixels, labels = reading.load_images("small", part)
         np.testing.assert_array_equal(pixels, some((rows, 28, 28), 10, rows))
         np.testing.assert_array_equal(labels, some((rows,), 10, rows))
     (small_mnist / "test-images.gz").write_bytes(gzip.compress(idx(some((2, 28, 28)))))
     with pytest.raises(InputError, match="sha256"):
-        load_images("small", "test")
+        reading.load_images("small", "test")
     (small_mnist / "train-images.gz").unlink()
     with pytest.raises(InputError, match="data fetch small"):
-        load_images("small")
+        reading.load_images("small")
 
 
 def of_workers(parts):

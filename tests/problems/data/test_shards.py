@@ -54,9 +54,8 @@ def workers_of(shards):
 
 
 def check(options, first, count, shards):
-    for got, expected in zip(
-        workers_of(shards), reference(options)[first : first + count], strict=True
-    ):
+    wanted = reference(options)[first : first + count]
+    for got, expected in zip(workers_of(shards), wanted, strict=True):
         np.testing.assert_array_equal(got[0], expected[0])
         np.testing.assert_array_equal(got[1], expected[1])
 
@@ -65,14 +64,10 @@ SPLITS = ["contiguous", "shuffled", "sorted-by-norm", "homogeneous"]
 
 
 @pytest.mark.drawn(12)
-@pytest.mark.parametrize(
-    ("split", "remainder", "scale", "bias"),
-    list(
-        itertools.product(
-            SPLITS, ["drop", "spread"], ["none", "row-max-abs", "feature-max-abs"], [False, True]
-        )
-    ),
-)
+@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("remainder", ["drop", "spread"])
+@pytest.mark.parametrize("scale", ["none", "row-max-abs", "feature-max-abs"])
+@pytest.mark.parametrize("bias", [False, True])
 def test_against_dense(path, split, remainder, scale, bias):
     options = DataOptions(path, 5, split, remainder, bias, scale, seed=3)
     prepared = prepare(options)

@@ -56,6 +56,7 @@ def on_the_device(model, **keys):
     return parse(tables).problem.loaded(4, 1, 2, 1, np.dtype("float32"))
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("model", MODELS)
 def test_all_of_a_gradient_is_on_the_device(model, elsewhere):
     """And nothing waits for it: the sums of all workers are read, once, and nothing else."""
@@ -143,6 +144,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(("method", "keys", "compressor"), KINDS)
 def test_all_of_a_round_is_on_the_device(method, keys, compressor, elsewhere):
     tables = network({"name": method} | keys, compressor)
@@ -151,10 +153,8 @@ def test_all_of_a_round_is_on_the_device(method, keys, compressor, elsewhere):
     for _ in range(4):
         setup.state.step(setup.step.gamma)
     state = setup.state.estimator.state() | setup.state.optimizer.state()
-    vectors = [
-        setup.state.x,
-        *(model for model in state.values() if np.ndim(model) > 0 or is_tensor(model)),
-    ]
+    vectors = [model for model in state.values() if np.ndim(model) > 0 or is_tensor(model)]
+    vectors.append(setup.state.x)
     assert {model.device.type for model in vectors} == {"meta"}
 
 
@@ -162,9 +162,7 @@ def test_a_network_on_a_device_is_the_one_on_the_host(monkeypatch, tmp_path):
     """Tensors on the CPU stand for those on a device: nothing counts as the host's memory."""
     from mpisim.core import arrays
 
-    tables = network(
-        {"name": "cd-adam", "batch": 9}, {"name": "scaled-sign"}, rounds=4, columns=["pi"]
-    )
+    tables = network(ADAM, SIGN, rounds=4, columns=["pi"])
     run_tables(tables, tmp_path / "host.h5")
     arrays.COPIES.reset()
     monkeypatch.setattr(arrays, "HOST_MEMORY", ())
@@ -175,28 +173,26 @@ def test_a_network_on_a_device_is_the_one_on_the_host(monkeypatch, tmp_path):
     assert arrays.FALLBACK not in arrays.COPIES.to_host.keys() | arrays.COPIES.to_device.keys()
 
 
-SIGN_ROWS, LINEAR = {"name": "scaled-sign"}, {"model": "linear"}
-
-
 def linear(method, compressor=None, **more):
     keys = {key: more.pop(key) for key in ("log_samples", "chunk") if key in more}
     tables = network(method, compressor, **more)
-    tables["problem"] |= LINEAR | keys
+    tables["problem"] |= {"model": "linear"} | keys
     return tables
 
 
 EVERY = [  # method, run.log_every, the log's; 88 samples, so 88 / (4 x 9) rounds an epoch
-    ({"name": "cd-adam", "batch": 9}, {}, 5, "2 epochs"),
+    (ADAM, {}, 5, "2 epochs"),
     ({"name": "cd-adam", "batch": 0.5}, {}, 4, "2 epochs"),
-    ({"name": "cd-adam", "batch": 9}, {"log_every": 3}, 3, "run.log_every, or its default"),
+    (ADAM, {"log_every": 3}, 3, "run.log_every, or its default"),
     ({"name": "gd"}, {}, 1, "every round"),
     ({"name": "vr-marina", "batch": 22, "p": 0.5}, {}, 2, "2 epochs"),
 ]
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(("method", "given", "every", "source"), EVERY)
 def test_rows_are_2_epochs_apart(method, given, every, source, tmp_path):
-    compressor = {"cd-adam": SIGN_ROWS, "vr-marina": {"name": "randk", "k": 9}}.get(method["name"])
+    compressor = {"cd-adam": SIGN, "vr-marina": {"name": "randk", "k": 9}}.get(method["name"])
     path, part = tmp_path / "log.h5", tmp_path / "part.h5"
     tables = linear(method, compressor, rounds=11, **given)
     run_tables(tables, path)
@@ -210,9 +206,7 @@ def test_rows_are_2_epochs_apart(method, given, every, source, tmp_path):
     run_tables(tables, part, resume=True)
     mine, expected = (columns(one) for one in (path, part))
     rows = np.isin(mine["round"], expected["round"])
-    assert expected["round"][-1] == 11 and np.array_equal(
-        mine["loss"][rows][-1], expected["loss"][-1]
-    )
+    assert expected["round"][-1] == 11 and mine["loss"][rows][-1] == expected["loss"][-1]
 
 
 @pytest.mark.parametrize("method", [{"name": "gd"}, {"name": "gd", "batch": 9}])
@@ -223,23 +217,16 @@ def test_rows_judged_on_some_samples_leave_the_method_alone(method, tmp_path):
         path = tmp_path / f"{judged}.h5"
         run_tables(linear(method, rounds=4, log_every=2, log_samples=judged), path)
         with h5py.File(path) as file:
-            logs[judged] = (
-                file["final/x"][:],
-                file["rounds/loss"][:],
-                file["rounds/oracle_calls"][:],
-            )
+            names = ("final/x", "rounds/loss", "rounds/oracle_calls")
+            logs[judged] = [file[name][:] for name in names]
     full, some = logs[0], logs[20]
     assert np.array_equal(full[0], some[0]) and np.array_equal(full[2], some[2])
     assert not np.isclose(full[1], some[1], rtol=1e-4).any()
 
 
 def test_they_are_the_first_of_each_worker():
-    few, full = (
-        parse(linear({"name": "gd"}, log_samples=count)).problem.loaded(
-            4, 1, 2, 1, np.dtype("float64")
-        )
-        for count in (20, 0)
-    )
+    specs = (parse(linear({"name": "gd"}, log_samples=count)).problem for count in (20, 0))
+    few, full = (spec.loaded(4, 1, 2, 1, np.dtype("float64")) for spec in specs)
     x = full.initial_point()
     full.shards = full.judged = [shard.first(5) for shard in full.shards]
     losses, gradients = few.losses_and_gradients(x)

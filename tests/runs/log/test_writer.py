@@ -60,16 +60,17 @@ def test_every_column_has_units_and_a_description(tmp_path):
         assert file.attrs["rows_sha256"] == expected.hexdigest()
 
 
-@pytest.mark.parametrize("pause", [0.001, 0.3, 0.9, 4.0, 9.0, 60.0])
+@pytest.mark.drawn(3)
+@pytest.mark.parametrize("pause", [0.02, 0.3, 0.9, 4.0, 9.0, 60.0])
 def test_how_far_the_files_may_be_behind(pause, tmp_path, monkeypatch):
     """The journal by a second; the HDF5 file by ten, or a tenth of the time since the start."""
     path, time = tmp_path / "log.h5", Time(monkeypatch)
     log, written, k = writer(path), {}, 0
-    while time.now < (40 if pause == 0.001 else 40 * max(pause, 5.0)):
+    while time.now < (40 if pause == 0.02 else 40 * max(pause, 5.0)):
         time.now += pause
         log.row(row(k))
         written[k], k = time.now, k + 1
-        if pause == 0.001 and k % 997:
+        if pause < 1 and k % 13:
             continue
         late = time.now + 0.99 * pause  # just before the next row
         assert late - written.get(log.journal.rows, late) <= 1.0
@@ -82,14 +83,13 @@ def test_how_far_the_files_may_be_behind(pause, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("checkpoints", [1e9, 30.0])
 def test_writing_all_rows_again_takes_a_tenth_of_the_time(checkpoints, tmp_path, monkeypatch):
-    """100 rows a second, and 0.2 ms for each row that is in the HDF5 file."""
-    time = Time(monkeypatch, cost=lambda rows: 2e-4 * rows)
+    """5 rows a second, and 4 ms for each row that is in the HDF5 file."""
+    time = Time(monkeypatch, cost=lambda rows: 4e-3 * rows)
     log, saved, k = writer(tmp_path / "log.h5"), 0.0, 0
     while time.now < 600:
-        time.now += 0.5
-        for _ in range(50):
-            log.row(row(k))
-            k += 1
+        time.now += 0.2
+        log.row(row(k))
+        k += 1
         if time.now - saved > checkpoints:
             log.mark(k)
             saved = time.now

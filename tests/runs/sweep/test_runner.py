@@ -11,6 +11,7 @@ import pytest
 
 from mpisim.cli import main
 from mpisim.core.errors import InputError
+from mpisim.problems.glm import Glm
 from mpisim.runs import checkpoint
 from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.log import reader
@@ -66,7 +67,7 @@ def killed_at(patch, k):
 def test_a_killed_run_is_gone_on_with(bad, tmp_path, monkeypatch):
     """A log that is not the one that was written stays as it is."""
     file = write(tmp_path, "run.checkpoint_seconds = [1e-9]")
-    [reference] = run(file, tmp_path / "whole")
+    [reference] = run(file, tmp_path / "full")
     with monkeypatch.context() as patch, pytest.raises(Killed):
         killed_at(patch, 8)
         run(file, tmp_path / "parts")
@@ -103,16 +104,15 @@ def test_a_complete_log_whose_rows_were_edited_is_not_complete(tmp_path):
 DEEP = "[" * 100_000
 POINT = {"name": "a", "log": "a.h5", "settings": {}, "config": ""}
 SUMMARIES = ["[]", "{", DEEP, f'{{"points": {DEEP}', '{"points": 3}', '{"points": [[3]]}']
-SUMMARIES += [
-    json.dumps({"points": [POINT | bad]}) for bad in ({"name": []}, {"status": 3}, {"x": 1})
-]
+BAD = {"name": []}, {"status": 3}, {"x": 1}
+SUMMARIES += [json.dumps({"points": [POINT | bad]}) for bad in BAD]
 
 
-@pytest.mark.parametrize("text", SUMMARIES, ids=range(len(SUMMARIES)))
-def test_a_damaged_summary_is_one_line(text, tmp_path):
-    (tmp_path / "sweep.json").write_text(text)
-    with pytest.raises(InputError, match="not the summary of a sweep; run"):
-        read_summary(tmp_path)
+def test_a_damaged_summary_is_one_line(tmp_path):
+    for text in SUMMARIES:
+        (tmp_path / "sweep.json").write_text(text)
+        with pytest.raises(InputError, match="not the summary of a sweep; run"):
+            read_summary(tmp_path)
 
 
 def test_sigterm_stops_the_sweep_and_the_next_one_goes_on(tmp_path, monkeypatch, capfd):
@@ -170,8 +170,6 @@ def test_impossible_points_are_skipped_with_their_reason(tmp_path, capfd):
 
 
 def test_problems_are_loaded_once_and_give_the_same_logs(tmp_path, monkeypatch):
-    from mpisim.problems.glm import Glm
-
     loads = []
     original = Glm.load
     monkeypatch.setattr(Glm, "load", lambda self, *a: loads.append(a) or original(self, *a))
@@ -186,17 +184,9 @@ def test_problems_are_loaded_once_and_give_the_same_logs(tmp_path, monkeypatch):
 
 
 MESSAGE = 10 * 32  # bits of RandK's message
-
-
 DIANA = BASE.replace('"marina"', '"diana"')
-
-
 SIGN = DIANA.replace('"randk"\nk = 10', '"scaled-sign"').replace('"theory"', "0.01")
-
-
 WARMUP = SIGN.replace('"diana"', '"1bit-adam"\nwarmup = 0.5')
-
-
 BITS = "run.stop.bits_up={}".format
 
 
@@ -207,7 +197,7 @@ def raised(tmp_path, first, then, base=DIANA):
     before = content(one.log)
     [two] = run(file, logs, *then)
     assert content(one.log) == before and two.status == "done"
-    [full] = run(file, tmp_path / "whole", *then)
+    [full] = run(file, tmp_path / "full", *then)
     assert full.name == two.name != one.name
     assert differences(Path(full.log), Path(two.log)) == []
     return one, two
@@ -218,6 +208,7 @@ def content(log):
     return [Path(path).read_bytes() for path in (log, checkpoint.path_for(Path(log)))]
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     ("first", "then"),
     [
@@ -242,17 +233,17 @@ def test_it_is_as_from_scratch(first, then, tmp_path, capfd):
     assert kept.earlier == one.log
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
-    ("base", "first", "then"),
+    "then",
     [
-        (DIANA, ["run.rounds=12"], ["run.rounds=8"]),
-        (DIANA, ["run.rounds=12"], ["run.rounds=40", BITS(6 * MESSAGE)]),
-        (DIANA, ["run.rounds=12"], ["run.rounds=30", "run.seed=2"]),
-        (DIANA, ["run.rounds=12"], ["run.rounds=30", "run.log_every=2"]),
+        ["run.rounds=8"],
+        ["run.rounds=40", BITS(6 * MESSAGE)],
+        *(["run.rounds=30", other] for other in ("run.seed=2", "run.log_every=2")),
     ],
 )
-def test_another_experiment_or_a_smaller_budget_starts_anew(base, first, then, tmp_path):
-    _, two = raised(tmp_path, first, then, base)
+def test_another_experiment_or_a_smaller_budget_starts_anew(then, tmp_path):
+    _, two = raised(tmp_path, ["run.rounds=12"], then)
     assert two.earlier == ""
 
 

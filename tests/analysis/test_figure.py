@@ -6,7 +6,6 @@ import pytest
 
 import mpisim
 from mpisim.analysis.log_files import selected
-from mpisim.cli import main
 from mpisim.runs.log.reader import read_all
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -53,33 +52,25 @@ def test_best_keeps_the_best_step_of_each_setting(grid):
     assert len(logs) == 4  # with all seeds
 
 
-@pytest.mark.parametrize(
-    ("condition", "count"),
-    [
-        ("method.name == diana", 6),
-        ("method.name != 'diana'", 6),
-        ("method.stepsize >= 0.4", 8),
-        ("seed=2", 6),
-        ("compressor.k < 11", 12),
-        ("status == done", 12),
-        ("method.stepsize == 0.40", 4),
-    ],
-)
-def test_where(grid, condition, count, capsys):
-    assert len(selected(read_all(sorted(grid.glob("*.h5"))), [condition])) == count
-    assert main(["show", str(grid), "--where", condition]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == count + 1
+def test_where(grid, command):
+    logs = read_all(sorted(grid.glob("*.h5")))
+    for condition, count in (
+        *(("method.name == diana", 6), ("method.name != 'diana'", 6), ("seed=2", 6)),
+        *(("method.stepsize >= 0.4", 8), ("method.stepsize == 0.40", 4)),
+        *(("compressor.k < 11", 12), ("status == done", 12)),
+    ):
+        assert len(selected(logs, [condition])) == count, condition
+    lines = command("show", grid, "--where", "method.stepsize == 0.40").splitlines()
+    assert len(lines) == 4 + 1
 
 
-def test_latex_has_formulas_and_rules(grid, capsys):
-    words = ["show", str(grid / "*.h5"), "--target", "grad_norm_sq=1e-2", "--latex"]
-    assert main(words) == 0
-    text = capsys.readouterr().out
+def test_latex_has_formulas_and_rules(grid, command):
+    words = ["show", grid / "*.h5", "--target", "grad_norm_sq=1e-2"]
+    text = command(*words, "--latex")
     assert r"$\|\nabla f(x^k)\|^2 \le 10^{-2}$" in text and r"$\gamma = 0.4$" in text
     assert r"\toprule" in text and r"usepackage{booktabs}" in text and text.isascii()
     assert re.search(r"& \$16 \\pm 0\$ &", text)
-    assert main([*words, "--siunitx"]) == 0
-    text = capsys.readouterr().out
+    text = command(*words, "--latex", "--siunitx")
     assert r"\num{16+-0}" in text and "usepackage{booktabs,siunitx}" in text
-    assert main([*words[:-1], "--siunitx"]) == 2
-    assert "--siunitx: is not allowed without --latex" in capsys.readouterr().err
+    line = command(*words, "--siunitx", code=2)
+    assert "--siunitx: is not allowed without --latex" in line
