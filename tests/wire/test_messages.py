@@ -34,7 +34,9 @@ def round_trip(kind, precision, d, m):
     packed = message.encode()
     assert packed.data.dtype == np.uint8 and packed.data.shape == (packed.sizes.sum(),)
     assert np.all(8 * packed.sizes >= packed.payload_bits)
-    assert np.all(8 * packed.sizes <= packed.payload_bits + 8)  # a flag bit and 7 of padding
+    parts, head = len(getattr(message, "parts", "1")), getattr(message.form, "head", 0)
+    # a flag bit and 7 of padding, for each part, and the lengths of parts
+    assert np.all(8 * packed.sizes <= packed.payload_bits + 8 * (parts + head))
     assert packed.payload_bits.dtype == packed.sizes.dtype == np.int64
     if message.form.sizes is not None:
         assert np.array_equal(message.form.sizes, packed.sizes)
