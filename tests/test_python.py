@@ -38,6 +38,16 @@ def test_jobs_are_not_for_a_job_of_mpirun(monkeypatch):
         mpisim.sweep(GRID, jobs=2)
 
 
+@pytest.mark.parametrize("jobs", [0, 2])
+def test_python_prints_progress_on_request(tmp_path, capfd, jobs):
+    wrong = {"method": {"stepsize": [0.1, 1.0]}, "compressor": {"k": [3, 999]}}  # 999 > d: skipped
+    for progress in (False, True):
+        folder = tmp_path / str(progress)
+        mpisim.sweep(TABLES | {"sweep": wrong}, folder, jobs=jobs, progress=progress)
+        output, errors = capfd.readouterr()
+        assert ("[1/4]" in output) == progress and (output + errors != "") == progress
+
+
 def test_tune_is_the_command(grid, tmp_path, command):
     tuned = mpisim.tune(GRID, grid, criterion="final")
     assert len(tuned) == 1 and tuned[0].best.step == 0.1

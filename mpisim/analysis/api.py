@@ -160,7 +160,7 @@ def tune(
 ) -> Tuned:
     """Run what is missing of a grid of steps, and pick the best one of each setting. Collective.
 
-    source, folder, settings, options : as for `mpisim.sweep`, also ``jobs``
+    source, folder, settings, options : as for `mpisim.sweep`, also ``jobs`` and ``progress``
     criterion : a key of `mpisim.analysis.tune.CRITERIA`
     multiples : of the theory step to try, in place of the grid's
     """

@@ -42,15 +42,15 @@ def about(logs: Sequence[Log], root: Path | None = None, every: bool = False) ->
     """{column: values}, a value for each log, shape (logs,).
 
     ``log`` is its path in the folder ``root`` (that of all logs unless given). Then come
-    ``method``, ``compressor``, ``seed``, ``label`` (as in legends), ``n``, ``status``, ``stepsize``
-    (gamma), and the settings that vary, by TABLE.KEY; with ``every`` all settings.
+    ``method.name``, ``compressor.name``, ``seed``, ``label`` (as in legends), ``n``, ``status``,
+    ``stepsize`` (gamma), and the settings that vary, by TABLE.KEY; with ``every`` all settings.
     """
     paths = [log.path for log in logs]
     root = root or log_files.root(paths, paths)
     labels = {log.path: group.name for group in groups_of(logs) for log in group.logs}
     rows: Rows = {"log": _array([os.path.relpath(log.path, root) for log in logs])}
     for name in ("method", "compressor"):
-        rows[name] = _array([str(log.attrs.get(name) or "") for log in logs])
+        rows[f"{name}.name"] = _array([str(log.attrs.get(name) or "") for log in logs])
     seeds = [log.attrs.get("seed") for log in logs]
     rows["seed"] = _array([seed if isinstance(seed, int) else None for seed in seeds])
     rows["label"] = _array([labels[log.path] for log in logs])

@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mpisim.core.errors import InputError
+from mpisim.core.machine import available_memory, gigabytes
 from mpisim.core.numerics.sums import squared_norms
 from mpisim.core.protocols import Matrices
 from mpisim.core.schema import require
@@ -73,6 +75,12 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
         names = (field.name for field in dataclasses.fields(DataOptions))
         keys |= {name: getattr(self, name) for name in names if name not in keys}
         prepared, tests = prepare(DataOptions(**keys)), None
+        size, free = 3.0 * np.dtype(dtype).itemsize * prepared.features, available_memory()
+        if size > free:  # x, a gradient and their sum
+            raise InputError(
+                f"{prepared.source}: the largest index is {prepared.features:,}: three vectors take"
+                f" {gigabytes(size)}, and {gigabytes(free)} are free"
+            )
         if self.test_ is not None:
             tests = prepare_test(prepared, self.test_)
             features = max(prepared.features, tests.features)

@@ -128,6 +128,7 @@ def sweep(
     accept_changes: bool = False,
     ranks_per_run: int = 1,
     jobs: int | Literal["auto"] = 0,
+    progress: bool = False,
 ) -> list[Point]:
     """Run those experiments of a grid that have no complete log. Collective.
 
@@ -146,6 +147,8 @@ def sweep(
         ``run.ranks`` has its own number, and runs alone.
     jobs : int or "auto"
         Without mpirun: processes that run points side by side; "auto" is one for each core.
+    progress : bool
+        Print what ``mpisim sweep`` prints.
 
     Returns
     -------
@@ -162,4 +165,5 @@ def sweep(
         raise InputError("jobs: is for one process; under mpirun the ranks run side by side")
     processes = len(usable_cores()) if jobs == "auto" else jobs
     how = "mpisim.sweep", accept_changes, Spread(ranks_per_run, processes)
-    return all_or_none(used, lambda: executor.sweep(place, points, used, *how))
+    quiet = not progress
+    return all_or_none(used, lambda: executor.sweep(place, points, used, *how, quiet=quiet))

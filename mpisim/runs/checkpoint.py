@@ -176,11 +176,18 @@ def _write(group: h5py.Group, state: State) -> None:
 
 
 def _read(group: h5py.Group) -> State:
-    """The content of a group; `ValueError` if some of it lies elsewhere, where it may change."""
+    """The content of a group.
+
+    `ValueError` if some of it lies elsewhere, where it may change, or is more than what is stored
+    of it: a checkpoint is not compressed.
+    """
     try:
         inside = members(group)
     except InputError:
         raise ValueError(f"content of {group.name} lies in other files") from None
+    for item in inside.values():
+        if isinstance(item, h5py.Dataset) and item.nbytes > item.id.get_storage_size():
+            raise ValueError(f"{item.name} has more bytes than are stored of it")
     return {
         name: _read(item) if isinstance(item, h5py.Group) else item[()]
         for name, item in inside.items()

@@ -18,12 +18,12 @@ def test_rows_of_several_logs(make_log):
     other = {"suboptimality": np.full(3, 0.5)}
     paths = [make_log(rounds=1), make_log(rounds=2, method="diana", seed=7, columns=other)]
     rows = all_rows(read_all(paths))
-    first = ["log", "method", "compressor", "seed", "label", "n", "status", "stepsize"]
+    first = ["log", "method.name", "compressor.name", "seed", "label", "n", "status", "stepsize"]
     assert list(rows)[:10] == [*first, "run.rounds", "bits_down"]
     assert list(rows)[-3:] == ["seconds", "bits_total", "mean_grad_norm_sq"]
     assert rows["log"].tolist() == ["log1.h5"] * 2 + ["log2.h5"] * 3
     assert rows["run.rounds"].tolist() == [1, 1, 2, 2, 2] and set(rows["n"]) == {5}
-    assert rows["method"].tolist() == ["marina"] * 2 + ["diana"] * 3
+    assert rows["method.name"].tolist() == ["marina"] * 2 + ["diana"] * 3
     assert rows["seed"].tolist() == [1, 1, 7, 7, 7]
     assert rows["round"].tolist() == [0, 1, 0, 1, 2] and rows["round"].dtype.kind == "i"
     assert rows["suboptimality"][2:].tolist() == [0.5] * 3

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.core.errors import InputError
+from mpisim.core.machine import ReadingBudget, gigabytes
 from mpisim.core.schema import choose
 from mpisim.problems.data import libsvm
 from mpisim.problems.data.find import (
@@ -35,7 +36,8 @@ from mpisim.problems.data.sample import sample_images
 
 CIFAR_CLASSES = {"cifar10": (10,), "cifar100": (20, 100)}  # one entry per label byte
 _PIXELS = 3 * 32 * 32
-_CHUNK = 1 << 20
+_CHUNK = 1 << 12  # bytes of a compressed file at a time: they may become 45,000 times as many
+_RATIO = 50  # of a content to its compressed file, above what text and images have
 
 # By a file's first bytes, not its name: a download may be unpacked and keep its packed name.
 # With the padding that the format allows after a stream: zeros, in multiples of so many bytes.
@@ -48,7 +50,8 @@ _DAMAGED = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 
 def read_content(path: Path, source: str | None = None) -> bytes:
-    """The uncompressed bytes of a plain, gz, bz2 or xz file; `InputError` if it is damaged.
+    """The uncompressed bytes of a plain, gz, bz2 or xz file; `InputError` if it is damaged, or
+    expands beyond `largest_content`.
 
     ``source`` is the file's name in errors, by default the path.
     """
@@ -60,7 +63,7 @@ def read_content(path: Path, source: str | None = None) -> bytes:
     for magic, (stream, padding) in _STREAMS.items():
         if packed.startswith(magic):
             try:
-                return _decompress(packed, stream, padding)
+                return _decompress(packed, stream, padding, source)
             except _DAMAGED as error:
                 raise InputError(
                     f"{source}: truncated or damaged compressed file ({error}); allowed: plain"
@@ -69,12 +72,26 @@ def read_content(path: Path, source: str | None = None) -> bytes:
     return packed
 
 
-def _decompress(packed: bytes, new_stream: Callable[[], Any], padding: int) -> bytes:
+def largest_content(packed: int) -> float:
+    """The bytes that a file of ``packed`` compressed bytes may become."""
+    return max(ReadingBudget().bytes, _RATIO * packed)
+
+
+def require_content(size: int, packed: int, source: str) -> None:
+    """`InputError` if ``size`` bytes are more than a file of ``packed`` bytes may become."""
+    if size > (limit := largest_content(packed)):
+        raise InputError(
+            f"{source}: {packed:,} bytes that expand to more than {gigabytes(limit)};"
+            " MPISIM_READ_GIGABYTES sets more"
+        )
+
+
+def _decompress(packed: bytes, new_stream: Callable[[], Any], padding: int, source: str) -> bytes:
     """The content of all streams in a file, one after another.
 
     The functions of the standard library drop whatever follows the first stream and is damaged.
     """
-    view, at, parts = memoryview(packed), 0, []
+    view, at, parts, size = memoryview(packed), 0, [], 0
     while at < len(view):
         start, stream = at, new_stream()
         while not stream.eof:
@@ -84,8 +101,10 @@ def _decompress(packed: bytes, new_stream: Callable[[], Any], padding: int) -> b
             at += len(chunk)
             try:
                 parts.append(stream.decompress(chunk))
+                size += len(parts[-1])
             except _DAMAGED as error:
                 raise ValueError(f"the stream that begins at byte {start}: {error}") from None
+            require_content(size, len(packed), source)
         at = _after_padding(packed, at - len(stream.unused_data), padding)
     return b"".join(parts)
 

@@ -14,7 +14,7 @@ from mpisim.core.errors import InputError, library
 from mpisim.core.files import make_folder, write_atomic, writing
 from mpisim.core.schema import require
 from mpisim.problems.data import libsvm
-from mpisim.problems.data.content import sha256
+from mpisim.problems.data.content import require_content, sha256
 from mpisim.problems.data.libsvm import Table
 
 Column = str | int  # its name, or its number from 1
@@ -117,9 +117,12 @@ def _of_parquet(content: bytes, source: str) -> tuple[list[str], np.ndarray]:
 
 def _of_npz(content: bytes, source: str) -> Table:
     try:
+        with zipfile.ZipFile(io.BytesIO(content)) as file:
+            size = sum(part.file_size for part in file.infolist())
+        require_content(size, len(content), source)
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             arrays = {name.lower(): file[name] for name in file.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, MemoryError, zipfile.BadZipFile) as error:
         raise InputError(f"{source}: {error}; allowed: an .npz file of numbers") from None
     sparse = set(PARTS) <= set(arrays)
     if "y" not in arrays or not (sparse or "x" in arrays):

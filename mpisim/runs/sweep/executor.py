@@ -53,6 +53,7 @@ def sweep(
     accept: bool = False,
     spread: Spread = ONE_RANK,
     group: Group = ALONE,
+    quiet: bool = False,
 ) -> list[Point]:
     """Run what is missing of a grid; returns all points, on every rank, in the order of the plan.
 
@@ -68,13 +69,14 @@ def sweep(
 
     comm : of the job; a `OneProcess` if ``spread`` has jobs
     group : of several sweeps, this one
+    quiet : print no progress
     """
     control, size = comm.Dup(), spread.ranks_per_run
     allowed = f"an integer from 1 to the {comm.size} ranks of the job"
     require(1 <= size <= comm.size, "--ranks-per-run", size, allowed)
     points = on_first(control, lambda: _begin(folder, grid, comm.size, accept, spread.shard))
     with StopSignals() as signals:
-        lines = PointLines(points)
+        lines = PointLines(points, quiet)
         task = Sweep(folder, points, signals, command, accept, spread.shard, group, lines)
         for point in points if comm.rank == 0 else ():
             if point.status:
@@ -139,8 +141,8 @@ def _run_in_groups(
         free, board = share([*chain(*machines)]), None
         if comm.rank == 0:
             board = sweep.board(points, claims)
-            print(f"{len(points)} points to run, {groups} at a time", flush=True)
-        most = on_first(side, lambda: limits(points, groups, free))
+            sweep.lines.say(f"{len(points)} points to run, {groups} at a time")
+        most = on_first(side, lambda: limits(points, groups, free, sweep.lines.say))
         if group.rank == 0:
             update = board.update if board else nobody
             sweep.signals.watch = Watch(claims, update, os.getppid())
@@ -179,7 +181,7 @@ def _run_in_processes(sweep: Sweep, numbers: Sequence[int], jobs: int) -> None:
     sweep.signals.go_on = GO_ON
     with new_claims(sweep.folder) as claims:
         board, processes = sweep.board(points, claims), []
-        for limit in limits(points, jobs, available_memory()):
+        for limit in limits(points, jobs, available_memory(), sweep.lines.say):
             fitting = [point for point in points if point.bytes <= limit]
             words = sweep, fitting, claims, jobs, os.getpid()
             processes.append(context.Process(target=_run_process, args=words))

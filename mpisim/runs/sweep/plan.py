@@ -22,7 +22,7 @@ from mpisim.runs.log.schema import DIGEST
 from mpisim.runs.log.untrusted import DAMAGE
 from mpisim.runs.setup import problem_key
 from mpisim.runs.stop import COMPLETE
-from mpisim.runs.sweep.points import Point, read_summary
+from mpisim.runs.sweep.points import Point, read_summary, stamp_of
 
 ROUND = 100_000  # numbers in whose time a round does what does not grow with n or d
 RUN = "\n[run]\n"  # what comes before it in the TOML of an experiment is the same for many points
@@ -56,19 +56,25 @@ def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> 
     for point in points.values():
         groups.setdefault((point.problem, point.ranks), []).append(point)
     planned = [point for group in groups.values() for point in group]
-    seconds: dict[str, float | None] = {}
+    before: dict[str, Point] = {}
     with suppress(InputError):  # no sweep has run there
-        seconds = {point.name: point.seconds for point in read_summary(folder)}
-    paths = [Path(point.log) for point in planned]
-    logs = reader.attributes_of(paths, ATTRIBUTES, compared=COMPLETE)
-    for point, attributes in zip(planned, logs, strict=True):
+        before = {point.name: point for point in read_summary(folder)}
+    to_read = [p for p in planned if not experiments.unchanged(p, before.get(p.name), accept)]
+    stamps = [stamp_of(point.log, {}) for point in to_read]
+    logs = reader.attributes_of([Path(p.log) for p in to_read], ATTRIBUTES, compared=COMPLETE)
+    for point, attributes, stamp in zip(to_read, logs, stamps, strict=True):
         if isinstance(attributes, InputError):
             point.end("skipped", f"{attributes}; move it away")
         elif attributes is not None:
-            experiments.compare(point, attributes, accept, seconds.get(point.name))
+            seconds = before[point.name].seconds if point.name in before else None
+            experiments.compare(point, attributes, accept, seconds)
+            written = stamp_of(point.log, identity.of_log(attributes))
+            if point.status in COMPLETE and _file(written) == _file(stamp):
+                point.stamp = written
         if not point.status and (point.ranks or 0) > ranks:
             point.end("skipped", too_few(point.ranks or 0, ranks))
-    _go_on(folder, [p for p in planned if not (p.status or os.path.lexists(p.log))])
+    complete = {Path(point.log): point.config for point in planned if point.status in COMPLETE}
+    _go_on(folder, [p for p in planned if not (p.status or os.path.lexists(p.log))], complete)
     planned = [*refused.values(), *planned]
     for number, point in enumerate(planned):
         point.number = number
@@ -129,13 +135,27 @@ class Experiments:
         elif (status := str(log.get("status"))) in COMPLETE and (accept or self._wrote(log, point)):
             point.end(status, seconds=seconds, before=True)
 
+    def unchanged(self, point: Point, before: Point | None, accept: bool) -> bool:
+        """End a point whose log was complete ``before``, and has been as it is since then."""
+        known = before is not None and before.status in COMPLETE and before.config == point.config
+        if before is None or not known or not before.stamp:
+            return False
+        stamp = stamp_of(point.log, self._executed(point))
+        if before.stamp == stamp or (accept and _file(before.stamp) == _file(stamp)):
+            point.end(before.status, seconds=before.seconds, before=True, stamp=before.stamp)
+        return bool(point.status)
+
     def _wrote(self, log: dict[str, Any], point: Point) -> bool:
         """Whether the code that executes the point now wrote the log with these attributes."""
+        return identity.of_log(log) == self._executed(point)
+
+    def _executed(self, point: Point) -> dict[str, str]:
+        """The code that executes the point now."""
         shared, _, run = point.config.partition(RUN)
         key = shared, repr(tomllib.loads(run).get("columns"))
         if key not in self._code:
             self._code[key] = identity.executed_by(parse(tomllib.loads(point.config)))
-        return identity.of_log(log) == self._code[key]
+        return self._code[key]
 
     def _parsed(self, tables: Tables) -> tuple[Experiment, str, str]:
         """The experiment, with the number of workers filled in where the ranks decide it."""
@@ -163,6 +183,11 @@ class Experiments:
         return self.ranks if every else needed
 
 
+def _file(stamp: str) -> str:
+    """A stamp without the code."""
+    return stamp.rpartition(" ")[0]
+
+
 def _label(tables: Tables) -> str:
     """method-compressor-data, the readable part of a point's name."""
     words = []
@@ -177,17 +202,22 @@ def _label(tables: Tables) -> str:
     return "-".join(words)
 
 
-def _go_on(folder: Path, points: Sequence[Point]) -> None:
+def _go_on(folder: Path, points: Sequence[Point], complete: dict[Path, str]) -> None:
     """Note the log with a smaller budget that each of these points goes on from, if there is one.
 
     The longest of them is taken; those by the code that executes the experiment now come first.
+
+    complete : the configurations of logs that are known
     """
     labels = {point.name.rpartition("-")[0] for point in points}
     logs = [log for log in sorted(folder.glob("*.h5")) if log.stem.rpartition("-")[0] in labels]
     shorter: dict[str, list[Path]] = {}
-    for path, attributes in zip(logs, reader.attributes_of(logs, ("config",)), strict=True):
+    others = [log for log in logs if log not in complete]
+    attributes = zip(others, reader.attributes_of(others, ("config",)), strict=True)
+    read = {path: one.get("config", "") for path, one in attributes if isinstance(one, dict)}
+    for path, config in (complete | read).items() if points else ():
         with suppress(InputError, *DAMAGE):
-            tables = parse_toml(attributes["config"], str(path))  # type: ignore[index]
+            tables = parse_toml(config, str(path))
             shorter.setdefault(identity.without_budget(tables), []).append(path)
     for point in points if shorter else ():
         tables = tomllib.loads(point.config)

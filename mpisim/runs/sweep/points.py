@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
+import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
@@ -62,12 +65,16 @@ ALONE = Group()
 
 
 class Outcome(NamedTuple):
-    """How a run ended: status, why it was skipped, seconds, and whether it had ended before."""
+    """How a run ended: status, why it was skipped, seconds, and whether it had ended before.
+
+    stamp : of its complete log, see `Point`
+    """
 
     status: str
     reason: str = ""
     seconds: float | None = None
     before: bool = False
+    stamp: str = ""
 
 
 @dataclasses.dataclass
@@ -86,6 +93,8 @@ class Point:
     before : the log was complete when the sweep came to the point
     ranks : that it needs; None for as many as the sweep gives to a run
     earlier : the log with a smaller budget that it goes on from; empty where it starts anew
+    stamp : of the complete log, when it was written or its rows were last compared with their
+        digest; see `stamp_of`
 
     These are known to the sweep that runs the point, and not in the summary:
 
@@ -106,20 +115,41 @@ class Point:
     before: bool = False
     ranks: int | None = None
     earlier: str = ""
+    stamp: str = ""
     number: int = dataclasses.field(default=0, compare=False)
     size: float = dataclasses.field(default=0.0, compare=False)
     bytes: float = dataclasses.field(default=0.0, compare=False)
     problem: tuple[Any, ...] = dataclasses.field(default=(), compare=False)
 
     def end(
-        self, status: str, reason: str = "", seconds: float | None = None, before: bool = False
+        self,
+        status: str,
+        reason: str = "",
+        seconds: float | None = None,
+        before: bool = False,
+        stamp: str = "",
     ) -> None:
         """Record how the point ended."""
         self.status, self.reason, self.seconds, self.before = status, reason, seconds, before
+        self.stamp = stamp
         self.exit_code = EXIT_CODES[status]
 
 
 SAVED = [field.name for field in dataclasses.fields(Point) if field.compare]
+
+
+def stamp_of(log: str, code: Mapping[str, str]) -> str:
+    """What changes with a file: inode, size, times of its content and of the file, in ns; and the
+    code that wrote its rows, last. Empty where there is no file.
+
+    Whoever edits a file changes its last time, which no program can set.
+    """
+    try:
+        file = os.stat(log)
+    except OSError:
+        return ""
+    digest = hashlib.sha256(json.dumps(code, sort_keys=True).encode()).hexdigest()
+    return f"{file.st_ino} {file.st_size} {file.st_mtime_ns} {file.st_ctime_ns} {digest}"
 
 
 def exit_code(points: Sequence[Point]) -> int:
@@ -189,6 +219,7 @@ def merge_summary(
     for point in points:
         ended = other if (other := others.get(point.name)) and prefers(point, other) else point
         values = {name: getattr(ended, name) for name in SAVED}
+        values["stamp"] = point.stamp or ended.stamp
         merged.append(values | {"log": point.log, "settings": point.settings})
     write_json(folder / SUMMARY, {"points": merged})
 

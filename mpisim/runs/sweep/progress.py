@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import tomllib
 from collections import Counter, defaultdict
@@ -28,10 +29,10 @@ LAST = ("method.stepsize", "run.seed")
 
 
 class PointLines:
-    """Prints a line for each point, on rank 0; a reason is given in full once."""
+    """Prints a line for each point, on rank 0, unless ``quiet``; a reason is given in full once."""
 
-    def __init__(self, points: Sequence[Point]):
-        self.points = points
+    def __init__(self, points: Sequence[Point], quiet: bool = False):
+        self.points, self.quiet = points, quiet
         self._begun: set[int] = set()
         self._reasons: set[str] = set()
 
@@ -52,11 +53,15 @@ class PointLines:
         if number not in self._begun:
             self._print(number, f": {point.status}{how}")
         elif point.reason:
-            print(f"  {point.status}{how}", flush=True)
+            self.say(f"  {point.status}{how}")
 
     def _print(self, number: int, text: str) -> None:
-        name = name_of(self.points[number])
-        print(f"[{number + 1}/{len(self.points)}] {name}{text}", flush=True)
+        self.say(f"[{number + 1}/{len(self.points)}] {name_of(self.points[number])}{text}")
+
+    def say(self, text: str) -> None:
+        """Print a line."""
+        if not self.quiet:
+            print(text, flush=True)
 
 
 class Board:
@@ -86,7 +91,8 @@ class Board:
         self._ended: set[int] = set()
         self._announced = self._unsaved = False
         self._begin = clock()
-        self._line = StatusLine(stream, interactive, self._begin)
+        hidden = io.StringIO() if lines.quiet else stream
+        self._line = StatusLine(hidden, interactive, self._begin)
         self._due = -math.inf  # when the summary is to be written next
 
     def begins(self, number: int) -> None:
@@ -146,7 +152,7 @@ class Board:
             runs, at_once = len(self._pace.sizes), len(running)
             groups = f", {at_once} at a time" if at_once > 1 and runs > 1 else ""
             many = f"{runs} run{'s' * (runs != 1)}"
-            print(f"about {duration(seconds)} for {many}{groups}", flush=True)
+            self.lines.say(f"about {duration(seconds)} for {many}{groups}")
 
 
 class Pace:

@@ -12,7 +12,7 @@ import json
 import secrets
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from math import inf
@@ -183,7 +183,9 @@ def choose(
     return next(point for point in waiting if point.problem == problem)
 
 
-def limits(points: Sequence[Point], groups: int, available: float) -> list[float]:
+def limits(
+    points: Sequence[Point], groups: int, available: float, say: Callable[[str], None] = print
+) -> list[float]:
     """The bytes that a point may need at most to be taken by each group, shape (groups,).
 
     No limit if any points fit side by side. Else the first groups, as many as the largest points
@@ -195,11 +197,10 @@ def limits(points: Sequence[Point], groups: int, available: float) -> list[float
         return [inf] * groups
     able = max(1, min(groups - 1, int(available / 2 // needed[0])))
     rest = max(0.0, available - able * needed[0]) / (groups - able)
-    print(
+    say(
         f"{sum(size > rest for size in needed)} of {len(points)} points need up to"
         f" {gigabytes(needed[0])} each, {gigabytes(available)} are free: {able} of them at a time,"
-        f" not {groups}",
-        flush=True,
+        f" not {groups}"
     )
     return [inf] * able + [rest] * (groups - able)
 

@@ -17,11 +17,12 @@ from mpisim.comm.job import on_first, together
 from mpisim.core.errors import InputError
 from mpisim.core.terminal import report
 from mpisim.runs.experiment import parse
+from mpisim.runs.identity import of_log
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
 from mpisim.runs.setup import ProblemCache, Setup
-from mpisim.runs.stop import STOPPED, StopSignals
-from mpisim.runs.sweep.points import Group, Outcome, Point, Shard
+from mpisim.runs.stop import COMPLETE, STOPPED, StopSignals
+from mpisim.runs.sweep.points import Group, Outcome, Point, Shard, stamp_of
 from mpisim.runs.sweep.progress import Board, PointLines
 from mpisim.runs.sweep.queue import Claims, Queue
 
@@ -118,7 +119,8 @@ def run_points(
                 if board is not None:
                     board.update()
 
-            how = {"quiet": board is None, "side_by_side": groups, "expected": expect}
+            quiet = board is None or sweep.lines.quiet
+            how = {"quiet": quiet, "side_by_side": groups, "expected": expect}
             outcome = on_subset(comm, size, lambda part: _run(sweep, point, cache, part, **how))  # noqa: B023
             if comm.rank == 0:
                 claims.end(point.number, outcome)
@@ -140,7 +142,7 @@ def _run(
     earlier = Path(point.earlier) if point.earlier else None
     flags = {"force": True, "resume": True, "accept": sweep.accept} | how
     output = Output(Path(point.log), **flags, command=sweep.command, earlier=earlier)
-    start, control = monotonic(), comm.Dup()
+    start, control, stamp = monotonic(), comm.Dup(), ""
     try:
         config = tomllib.loads(point.config)
         with sweep.signals.at_once() if how["side_by_side"] == 1 else nullcontext():
@@ -154,8 +156,10 @@ def _run(
         status, reason = end.status, ""
         if status in STOPPED and comm.rank == 0:
             report(sweep.signals.stopped(status, end.row["round"], output.log))
+        if status in COMPLETE and comm.rank == 0 and not end.before:
+            stamp = stamp_of(point.log, of_log(end.attributes))
     control.Free()
-    return Outcome(status, reason, monotonic() - start)
+    return Outcome(status, reason, monotonic() - start, stamp=stamp)
 
 
 class Watch:

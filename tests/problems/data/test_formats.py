@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
 import tomllib
 
 import numpy as np
@@ -13,6 +16,7 @@ import mpisim
 from mpisim.core.errors import InputError
 from mpisim.problems import PROBLEMS
 from mpisim.problems.data import formats
+from mpisim.problems.data.content import read_content
 from tests.helpers import run_tables
 from tests.problems.data.conftest import random_dense, to_text
 
@@ -70,6 +74,39 @@ def test_the_same_rows_as_libsvm(name):
     for part in ("data", "indices", "indptr", "labels"):
         one, other = getattr(got, part), getattr(expected, part)
         assert one.dtype == other.dtype and np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("packing", [gzip, bz2, lzma])
+def test_what_expands_too_far_is_one_line(packing, tmp_path, monkeypatch):
+    """A file may have 50 times its size, and MPISIM_READ_GIGABYTES in any case."""
+    path = tmp_path / "bomb"
+    content = b"+1 1:1" + b" " * 5_000_000 + b"\n-1 1:2\n"
+    path.write_bytes(packing.compress(content))
+    assert read_content(path) == content
+    monkeypatch.setenv("MPISIM_READ_GIGABYTES", "0.001")
+    with pytest.raises(
+        InputError, match=r"bomb: [\d,]+ bytes that expand to more than .*GIGABYTES"
+    ):
+        read_content(path)
+    path.write_bytes(packing.compress(np.random.default_rng(1).bytes(3_000_000)))
+    assert len(read_content(path)) == 3_000_000
+
+
+def test_arrays_that_expand_too_far_are_one_line(monkeypatch):
+    out = io.BytesIO()
+    np.savez_compressed(out, x=np.zeros((1000, 1000)), y=np.zeros(1000))
+    assert formats.parse(out.getvalue(), "a.npz").rows == 1000
+    monkeypatch.setenv("MPISIM_READ_GIGABYTES", "0.001")
+    with pytest.raises(InputError, match=r"a.npz: .* expand to more than"):
+        formats.parse(out.getvalue(), "a.npz")
+
+
+def test_an_index_beyond_memory_is_one_line(tmp_path, monkeypatch):
+    (tmp_path / "far").write_text("+1 1:1\n-1 2000000000:1\n")
+    monkeypatch.setattr("mpisim.problems.glm.available_memory", lambda: 40e9)
+    made = PROBLEMS["logistic"](data=str(tmp_path / "far"))
+    with pytest.raises(InputError, match=r"far: the largest index is 2,000,000,000: .* 48 GB, and"):
+        made.loaded(2, 0, 2, 1, np.dtype("float64"))
 
 
 def test_arrays_are_written_once_under_their_digest(tmp_path, monkeypatch):

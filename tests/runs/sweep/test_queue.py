@@ -81,7 +81,7 @@ def test_a_point_is_claimed_once(tmp_path):
         assert claims.take(3) and not other.take(3) and other.take(12)
         assert claims.taken() == {3, 12}
         other.end(12, Outcome("skipped", "no data", 1.5))
-        assert claims.ended(()) == {12: ("skipped", "no data", 1.5, False)}
+        assert claims.ended(()) == {12: ("skipped", "no data", 1.5, False, "")}
         assert claims.ended({12}) == {} and claims.stopped() == 0
         other.stop("interrupted")
         assert claims.stopped() == signal.SIGINT

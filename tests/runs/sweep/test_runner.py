@@ -14,6 +14,7 @@ from mpisim.core.errors import InputError
 from mpisim.problems.glm import Glm
 from mpisim.runs import checkpoint
 from mpisim.runs.evaluation import Evaluator
+from mpisim.runs.log import reader
 from mpisim.runs.sweep.points import read_summary
 from tests.helpers import run_tables, without_rehearsal
 from tests.resumes import differences
@@ -257,3 +258,36 @@ def test_what_depends_on_the_rounds_starts_anew_with_a_line(base, why, tmp_path,
     raised(tmp_path, ["run.rounds=12"], ["run.rounds=30"], base)
     output = capfd.readouterr().err
     assert why in output and output.count("starting over") == 1
+
+
+def test_complete_logs_that_have_not_changed_are_not_read_again(tmp_path, monkeypatch):
+    """What wrote them is compared, too; a file that was written again, or has no stamp, is read."""
+    read = []
+    original = reader.attributes_of
+
+    def counted(paths, names, compared=()):
+        read.extend(Path(path) for path in paths if compared)
+        return original(paths, names, compared)
+
+    monkeypatch.setattr(reader, "attributes_of", counted)
+    file, logs = write(tmp_path, "run.seed = [1, 2]"), tmp_path / "logs"
+    first, second = (Path(point.log) for point in run(file, logs))
+
+    def read_by_sweep():
+        read.clear()
+        assert [(p.status, p.before) for p in run(file, logs)] == [("done", True)] * 2
+        return read
+
+    assert read_by_sweep() == []
+    first.write_bytes(first.read_bytes())
+    times = first.stat()
+    os.utime(first, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert read_by_sweep() == [first]
+    assert read_by_sweep() == []
+    (logs / "sweep.json").unlink()
+    assert sorted(read_by_sweep()) == sorted([first, second])
+    code = json.dumps({"elsewhere": "0" * 12})
+    with h5py.File(second, "r+") as log:
+        log.attrs["code"] = code
+    read.clear()
+    assert [point.before for point in run(file, logs)] == [True, False] and second in read

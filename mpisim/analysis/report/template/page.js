@@ -88,7 +88,7 @@ function drawFleet() {
   }));
   const [first, second] = rows, ratio = second && short(second[2] / first[2]);
   document.getElementById("winner").textContent = !first ? "No setting gets there." :
-    `${first[0]} is there first` + (second ? `, ${ratio} times as fast as ${second[0]}.` : ".");
+    `${first[0]} reaches the target first` + (second ? `, ${ratio} times as fast as ${second[0]}.` : ".");
 }
 
 function showAll(all) {
