@@ -4,12 +4,14 @@ import re
 import shutil
 from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import tomli_w
 
+from mpisim.analysis.curves import Axis
 from mpisim.analysis.results.files import provenance_of
-from mpisim.analysis.study import Grid, Grids, Job, find, load, studies
+from mpisim.analysis.study import Grid, Grids, Job, Line, Lines, find, load, studies
 from mpisim.analysis.study.load import CONTENT
 from mpisim.cli import main
 from mpisim.comm.communicators import OneProcess
@@ -211,3 +213,19 @@ def test_a_signal_ends_a_figure_of_several_grids():
 
     assert completed("done", "diverged", "done") == ["done", "diverged", "done"]
     assert completed("done", "interrupted", "done") == ["done", "interrupted"]
+
+
+def test_a_panel_without_a_step_that_went_well_is_not_decided():
+    """It stays in the claim: the rest of the panels does not decide alone."""
+
+    class OneSide(Lines):
+        def best(self, _):
+            return {("panel", "A"): SimpleNamespace(logs=[], step=1.0, edge="")}
+
+    a, b, absent = (Line(name, "k", {"method.name": name}) for name in "ABC")
+    lines = OneSide((a, b), Axis("bits_up", log=False), lambda log: "panel")
+    logs = [SimpleNamespace(config={"method": {"name": name}}) for name in "AB"]
+    (evidence,) = lines.fewer(a, b, ("", ""), logs).evidence
+    assert evidence.verdict == "not decided"
+    assert evidence.measured == "no step of B went well on all seeds"
+    assert not lines.fewer(a, absent, ("", ""), logs).evidence

@@ -7,7 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mpisim.analysis import panels
-from mpisim.analysis.claims import Claim, compare, state, undecided_at_edge, with_note
+from mpisim.analysis.claims import (
+    Claim,
+    Evidence,
+    Verdict,
+    compare,
+    state,
+    undecided_at_edge,
+    with_note,
+)
 from mpisim.analysis.curves import GRADIENT, Axis
 from mpisim.analysis.study.tuning import BestSteps, best_steps, by_data, data_sets
 from mpisim.runs.log.reader import Log
@@ -89,10 +97,14 @@ class Lines:
     ) -> Claim:
         """The claim that ``less`` needs less of the cost than ``more``, each with its best step.
 
+        A panel in which one of them has runs, but no step that went well, is not decided.
+
         word : as in `compare`, with ``what`` in words
         source : what is quoted, and from where
         """
         found, evidence = self.best(logs), []
+        both = (less, more)
+        ran = {(self.panel(log), line.label) for log in logs for line in both if line.has(log)}
         for name in data_sets(found):
             a, b = found.get((name, less.label)), found.get((name, more.label))
             if a and b:
@@ -100,6 +112,9 @@ class Lines:
                 steps = f"steps {a.step:g} and {b.step:g}"
                 one = with_note(one, steps, steps=[a.step, b.step])
                 evidence.append(undecided_at_edge(one, [a.edge, b.edge]))
+            elif {(name, line.label) for line in both} <= ran:
+                text = f"no step of {(more if a else less).label} went well on all seeds"
+                evidence.append(Evidence(name, text, Verdict.UNDECIDED))
         text = f"{less.label} needs {what} {more.label}"
         return state(text, *source, evidence)
 
