@@ -137,7 +137,8 @@ class Draw:
 
         `InputError` if k > d.
         """
-        self._require_enough(k, d)
+        if k > d:
+            raise self._too_many(k, d)
         return _subsets(self.words(k), np.array([d]), _pool(d), True)
 
     def batches(self, rows: np.ndarray, b: int) -> np.ndarray:
@@ -145,14 +146,14 @@ class Draw:
 
         In the order drawn; `InputError` if a worker has fewer than b.
         """
-        self._require_enough(b, rows.min(initial=b))
+        if b > rows.min(initial=b):
+            raise self._too_many(b, rows.min())
         return _subsets(self.words(b), rows, _pool(rows.max(initial=0)), False)
 
-    def _require_enough(self, k: int, size: int) -> None:
-        if k > size:
-            raise InputError(
-                f"draw {self.purpose!r}: {k} of {size} without replacement; allowed: at most {size}"
-            )
+    def _too_many(self, k: int, size: int) -> InputError:
+        return InputError(
+            f"draw {self.purpose!r}: {k} of {size} without replacement; allowed: at most {size}"
+        )
 
     def samples(self, rows: np.ndarray, b: int) -> np.ndarray:
         """Shape (workers, b), int64: b of each worker's ``rows`` samples with replacement."""

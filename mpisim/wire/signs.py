@@ -218,4 +218,5 @@ class Points(CodedMessage):
 
     def decoded(self) -> np.ndarray:
         kind = self.form.precision.arithmetic
-        return self.scales.astype(kind) * self.form.points.astype(kind)[self.which]
+        with np.errstate(over="ignore"):  # infinity, as of other messages
+            return self.scales.astype(kind) * self.form.points.astype(kind)[self.which]
