@@ -1,6 +1,7 @@
 """`mpisim fleet`: seconds by hand, against order statistics, and against the network model."""
 
 import csv
+import dataclasses
 import io
 from math import comb
 
@@ -147,6 +148,26 @@ def test_nobody_is_slower_than_the_slowest(keys, monkeypatch):
     assert np.diff(result.seconds, prepend=0) == pytest.approx(expected, rel=1e-12)
     left_out = (absent | (taken > limit)).mean()
     assert result.left_out == pytest.approx(left_out, abs=4 / np.sqrt(n * rows))
+
+
+def test_the_client_that_sends_most_is_any_of_them_and_may_be_away():
+    bits, rows = 10_000.0, 2000
+    wire = on_wire(np.array([bits]), 1)[0]
+
+    def share(n, senders, fleet, slow):
+        """Of the rounds that wait for twice the bits at the rate ``slow``."""
+        case = rounds(n, rows, fleet, bits, senders)
+        case = dataclasses.replace(case, most=2 * case.up)
+        taken = np.diff(seconds(case, fleet).seconds)
+        return np.isclose(taken, 2 * wire / slow).mean()
+
+    for drops in ({"availability": 0.5}, {"dropout": 0.5}):
+        away = Fleet("1kbit/unlimited", **drops)
+        assert share(10, 10, away, 1e3) == pytest.approx(0.5, abs=0.05)
+    for place in range(3):  # the slow one is among two of three, and either of these sends most
+        links = ["1kbit/unlimited"] * 3
+        links[place] = "100bit/unlimited"
+        assert share(3, 2, Fleet(links), 1e2) == pytest.approx(1 / 3, abs=0.05)
 
 
 def test_a_round_of_a_hundred_clients_of_the_us():

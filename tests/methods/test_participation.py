@@ -219,3 +219,15 @@ def test_only_gradients_of_participants_are_computed(name, keys, share, dtype, c
         some = oracle.gradients(x, clients)
         assert some.tobytes() == every[clients].tobytes() and some.shape == (len(clients), x.size)
         assert sum(computed) == share * (oracle.calls - before)
+
+
+def test_shifts_of_those_who_are_away_let_it_converge_and_means_of_who_came_do_not(tmp_path):
+    fleet = FLEET | {"devices": "equal", "dropout": 0.3}
+    end = {}
+    for name, keys in METHODS.items():
+        keys = {"p": 0.3, "participants": N} if name == "pp-marina" else keys | {"stepsize": 0.2}
+        run_tables(tables(name, keys, fleet, l2=0.3, rounds=200), tmp_path / f"{name}.h5")
+        rows = columns(tmp_path / f"{name}.h5")["grad_norm_sq"]
+        end[name] = rows[-50:].max() / rows[0]
+    assert end["dasha"] < 1e-10 and end["diana"] < 1e-10
+    assert min(end["pp-marina"], end["fedavg"]) > 1e-8

@@ -122,20 +122,28 @@ def _slowest(
                 taken = taken + up[k] / up_rate[i] + down[k] / down_rate[i]
                 late += taken > limit[k]
                 if there < 1 and (taken > slowest[k] or (waits and slowest[k] < limit[k])):
-                    at = index[k]
-                    words = philox.step(seed, purpose, at // philox.WORDS + 1, 0, first + i, 0)
-                    u = (words[at % philox.WORDS] >> np.uint64(11)) * 2.0**-53
+                    u = _presence(seed, purpose, index[k], first + i)
                     if u < 1.0 - there:
                         taken = limit[k] if waits and u >= 1.0 - availability else 0.0
                 slowest[k] = taken if taken > slowest[k] else slowest[k]
     for k in range(rows):  # the client that sends most
         i = busiest[k]
         if most[k] > up[k] and 0 <= i < latency.size:
-            last = own[k] + (factor[i] - 1.0) * computing[k] + latency[i] * hops[k]
-            last = last + most[k] / up_rate[i] + down[k] / down_rate[i]
-            slowest[k] = max(slowest[k], last)
+            usual = own[k] + (factor[i] - 1.0) * computing[k] + latency[i] * hops[k]
+            last = usual + most[k] / up_rate[i] + down[k] / down_rate[i]
+            usual = usual + up[k] / up_rate[i] + down[k] / down_rate[i]
+            late += usual <= limit[k] < last
+            if there == 1 or _presence(seed, purpose, index[k], first + i) >= 1.0 - there:
+                slowest[k] = max(slowest[k], last)
         slowest[k] = min(slowest[k], limit[k])
     return late
+
+
+@njit(cache=True, error_model="numpy")
+def _presence(seed, purpose, index, client):
+    """The uniform number of a client in a round, which says whether it is there."""
+    words = philox.step(seed, purpose, index // philox.WORDS + 1, 0, client, 0)
+    return (words[index % philox.WORDS] >> np.uint64(11)) * 2.0**-53
 
 
 def _some(rounds: Rounds, row: int, fleet: Fleet, seed: int) -> tuple[float, int]:
@@ -147,7 +155,9 @@ def _some(rounds: Rounds, row: int, fleet: Fleet, seed: int) -> tuple[float, int
     for index in range(int(rounds.index[row]) - times + 1, int(rounds.index[row]) + 1):
         draw = Draw(Streams(seed), "fleet/invited", max(index, 0), 0, 1)
         who = draw.subsets(n, invited)[0]
-        taken = np.sort(_taken(rounds, row, times, fleet.clients(who, seed)))
+        draw = Draw(Streams(seed), "fleet/busiest", max(index, 0), 0, 1)
+        busiest = draw.samples(np.array([invited]), 1)[0, 0]
+        taken = np.sort(_taken(rounds, row, times, fleet.clients(who, seed), busiest))
         u = Draw(Streams(seed), "fleet/present", max(index, 0), 0, 1).uniforms(invited)[0]
         # presence does not depend on speed, so it may be dealt to the sorted times
         there, dropped = (
@@ -162,10 +172,10 @@ def _some(rounds: Rounds, row: int, fleet: Fleet, seed: int) -> tuple[float, int
     return total, left_out
 
 
-def _taken(rounds: Rounds, row: int, times: int, c: Clients) -> np.ndarray:
+def _taken(rounds: Rounds, row: int, times: int, c: Clients, busiest: int) -> np.ndarray:
     """Seconds of each of these clients in one of the row's rounds, shape (clients,)."""
     up = np.full(len(c.up), rounds.up[row])
-    up[0] = rounds.most[row]  # they are drawn: the first is any of them
+    up[busiest] = rounds.most[row]
     seconds = rounds.seconds[row] + (c.factor - 1) * rounds.computing[row]
     seconds = seconds + c.latency * rounds.hops[row] + up / c.up + rounds.down[row] / c.down
     return seconds / times
