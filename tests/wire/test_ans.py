@@ -10,7 +10,7 @@ import pytest
 from mpisim.compressors import make
 from mpisim.testing import DOUBLE, SINGLE
 from mpisim.testing.moments import draw
-from mpisim.wire.codecs import priors, symbols
+from mpisim.wire.codecs import entropy, priors, symbols
 
 M = 20
 RNG = np.random.default_rng(0)
@@ -169,3 +169,10 @@ def test_places_take_the_logarithm_of_their_number(name, d, k, precision):
     message = compressor.compress(RNG.standard_normal((M, d)), draw(M))
     beyond = message.encode().payload_bits - precision.bits * k - log2(comb(d, k))
     assert np.all(beyond > -1e-9) and np.all(beyond < 2 + 0.0003 * log2(comb(d, k)))
+
+
+def test_the_expected_scale_is_a_row_of_the_table():
+    """Also of levels far above and far below all that the table has."""
+    for limit, d in ((2**31 - 1, 1), (1, 10**9)):
+        (row,) = entropy._expected(np.array([[limit]]), 1, 1, d)
+        assert row == (priors.SCALES - 1 if d == 1 else 0)
