@@ -35,7 +35,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         ' by norm, all rows to every worker ("homogeneous"), with shares of the labels drawn from'
         ' a Dirichlet distribution ("dirichlet": Hsu et al., 2019), in pieces of the rows'
         ' sorted by label ("pathological": McMahan et al., 2017), partly at random and partly'
-        ' sorted by label ("partly-shuffled"), or to the clients whose they are ("natural")',
+        ' sorted by label ("partly-shuffled"), or to the clients that own them ("natural")',
         "alpha": "of a Dirichlet split: the shares of a worker's labels are drawn from"
         " Dir(alpha q), q those of all rows; the smaller, the more workers differ",
         "pieces": "of each worker in a pathological split; 2 unless given, as in FedAvg's paper",
