@@ -28,7 +28,7 @@ class Upload:
         return self.message.decoded()
 
     def add_to(self, rows: np.ndarray, factor: float = 1.0) -> np.ndarray:
-        """Add ``factor`` times what the server will see to ``rows`` (m, d) in place. Returns rows."""
+        """``rows`` (m, d) plus ``factor`` times what the server will see, in place."""
         if factor == 1:
             self.message.add_to(rows)
         else:
