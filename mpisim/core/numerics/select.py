@@ -15,7 +15,7 @@ from mpisim.core.numerics.lanes import fetch_ahead, magnitude
 
 FEW = 16  # so many can be kept in order
 BLOCK = 64  # numbers
-SPARE = 3  # times k blocks, or more, give a bound that few numbers reach
+SPARE, LONG = 3, 8192  # SPARE k blocks give a bound that few numbers reach; of LONG rows 2 k blocks
 DIGIT = 12  # bits of a key that one pass looks at
 SORTED = 16  # so many candidates are sorted
 
@@ -97,8 +97,8 @@ def sort(where):
 
 def block_size(d: int, k: int) -> int:
     """Numbers of a block such that there are at least `SPARE` k of them; 0 if k is too large."""
-    size = BLOCK
-    while size * SPARE * k > d:
+    size, blocks = BLOCK, k * (SPARE if d < LONG else 2)
+    while size * blocks > d:
         size //= 2
     return size if size >= 8 else 0
 
