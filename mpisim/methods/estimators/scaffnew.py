@@ -135,10 +135,10 @@ class Tamuna(CompressedScaffnew):
     server_point = True
 
     def check(self) -> None:
-        super().check()
         n, C = self.star.n, self.compressor
         allowed = "pattern, which deals coordinates to those who send"
         require(isinstance(C, Pattern), "compressor.name", C.name, allowed)
+        super().check()
         s = cast(Pattern, C).s
         self.c = n if self.participants is None else self.participants
         allowed = f"an integer from s = {s} to n = {n}"
