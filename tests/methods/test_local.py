@@ -135,6 +135,13 @@ def test_bits_go_to_and_from_those_who_take_part(name, vectors):
     assert end.row["oracle_calls"] == ROUNDS * 3 * STEPS * 7
 
 
+@pytest.mark.parametrize(("name", "whose"), [("fedavg", "the server's"), ("scaffnew", "the")])
+def test_the_log_says_where_it_is_evaluated(name, whose, tmp_path):
+    keys = {"name": name, "stepsize": ETA} | KEYS_OF[name]
+    end = run_tables(loops.tables(keys, rounds=1), tmp_path / "x.h5")
+    assert end.attributes["evaluated_at"].startswith(f"{whose} x^k")
+
+
 def test_another_optimizer_takes_the_mean_move_for_a_gradient():
     """FedAdam's first step: eta_g m / (sqrt(v) + nu), bias-corrected, is eta_g sign(move)."""
     settings = tables("fedavg", {"optimizer": "adam", "nu": 1e-300}, rounds=1)

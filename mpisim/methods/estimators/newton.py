@@ -71,6 +71,11 @@ class FedNL(Estimator):
         self.hessian = C = self.bind_key("hessian", self.hessian, size)
         contraction = C.alpha or 0.0
         theory = 1 - sqrt(1 - contraction) if C.omega is None else 1 / (1 + C.omega)
+        if self.alpha == "theory" and not theory:
+            raise InputError(
+                f"method.hessian.name: {C.name!r} has neither omega nor alpha, and"
+                ' method.alpha = "theory" needs one of them'
+            )
         self.alpha = probability(self.alpha, theory, "alpha")
         mu, given = self.regularisation, self.option == "A"
         allowed = 'a finite number > 0 with option = "A", absent with "B"'
