@@ -25,7 +25,7 @@ LONGEST = 60  # factors of a line search
 
 @estimator("fednl")
 class FedNL(Estimator):
-    """FedNL (Safaryan, Islamov, Qian, Richtarik, 2022, Algorithm 1).
+    """FedNL (Safaryan, Islamov, Qian, Richtarik, 2022, arXiv 2106.02969).
 
     S_i^k     = C(hess f_i(x^k) - H_i^k),  l_i^k = |H_i^k - hess f_i(x^k)|_F
     H_i^{k+1} = H_i^k + alpha S_i^k
@@ -71,7 +71,7 @@ class FedNL(Estimator):
         self.hessian = C = self.bind_key("hessian", self.hessian, size)
         contraction = C.alpha or 0.0
         theory = 1 - sqrt(1 - contraction) if C.omega is None else 1 / (1 + C.omega)
-        if self.alpha == "theory" and not theory:
+        if isinstance(self.alpha, str) and not theory:
             raise InputError(
                 f"method.hessian.name: {C.name!r} has neither omega nor alpha, and"
                 ' method.alpha = "theory" needs one of them'
@@ -100,7 +100,7 @@ class FedNL(Estimator):
         l_i = norms(difference)
         l = self.star.mean(self.star.dense(l_i))  # noqa: E741 - the paper's letter
         g = self.direction(self.gradient(x), float(l[0]))
-        self.H_i = S_i.add_to(self.H_i, self.alpha)
+        self.H_i = S_i.add_to(self.H_i, float(self.alpha))
         self.H = self.H + self.alpha * self.star.mean(S_i)
         return g
 
