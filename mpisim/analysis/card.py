@@ -262,8 +262,8 @@ def _lines(
         if compressor.alpha is not None:
             yield f"  alpha: {number(compressor.alpha)} claimed, {1 - worst:.4g} {spread}"
         errors = mean_errors(spec, compressor.d)
-        if compressor.A is not None:
-            A, B = compressor.A, compressor.B
+        A, B = compressor.A, compressor.B
+        if A is not None and B is not None:
             constants = f"A: {number(A)}, B: {number(B)}, A - B: {number(A - B)} claimed"
             yield f"  {constants} of {WORKERS} workers, {errors[-1]:.4g} measured"
         pairs = [f"{e:.4g} (n = {n})" for n, e in zip(TOGETHER, errors, strict=True)]

@@ -45,11 +45,9 @@ def entropies(message: Message) -> dict[str, float]:
         subsets = lgamma(form.d + 1) - lgamma(k + 1) - lgamma(form.d - k + 1)  # log C(d, k)
         return {"indices": subsets / log(2), "values": float(bits * k)}
     if isinstance(message, Factors):
-        codes = raw(message.values).astype(np.uint64) >> np.uint64(bits - 9)
-        powers, each = codes & np.uint64(255), message.values.shape[1]
-        signs = np.count_nonzero(powers) / workers
-        rest = float((bits - 9) * each)
-        return {"signs": signs, "exponents": _order_0(powers), "mantissas": rest}
+        numbers = raw(message.values).astype(np.uint64) >> np.uint64(bits - 9) & np.uint64(255)
+        signs, rest = np.count_nonzero(numbers) / workers, (bits - 9) * numbers.size / workers
+        return {"signs": signs, "exponents": _order_0(numbers), "mantissas": rest}
     if isinstance(message, ValuesMessage):
         return {"values": float(bits * message.values.size / workers)}
     return {"message": float(message.payload_bits.mean())}
