@@ -1,4 +1,4 @@
-"""Byz-VR-MARINA: what a robust rule at the server saves from workers that lie."""
+"""Byz-VR-MARINA, Byz-DASHA-PAGE: what a robust rule at the server saves from workers that lie."""
 
 from __future__ import annotations
 
@@ -28,6 +28,13 @@ def attack(log: Log) -> str:
 
 LINES = Lines((ROBUST, DENSE, MEAN), BITS, attack)
 
+BYZ = {"method.name": "byz-dasha-page"}
+CM = {"server.aggregate": "median"}
+MARINA = Line("Byz-VR-MARINA, median", BLUE, CM | {"method.name": "vr-marina"})
+DASHA = Line("Byz-DASHA-PAGE, median", GREEN, CM | BYZ)
+DASHA_RFA = Line("Byz-DASHA-PAGE, geometric median", ORANGE, RFA | BYZ, (0, (4, 1.5)))
+METHODS = Lines((DASHA, DASHA_RFA, MARINA), BITS, attack)
+
 
 def reaches(line: Line, logs: Sequence[Log]) -> Claim:
     """Whether some step of the line reaches the target with all seeds, for each attack."""
@@ -53,6 +60,13 @@ def attacks(logs: list[Log]) -> Iterator[Claim]:
     yield LINES.fewer(ROBUST, DENSE, QUESTION, logs)
 
 
+def dasha(logs: list[Log]) -> Iterator[Claim]:
+    """Which rule it survives with, and what it needs beside Byz-VR-MARINA."""
+    yield reaches(DASHA, logs)
+    yield reaches(DASHA_RFA, logs)
+    yield METHODS.fewer(DASHA, MARINA, QUESTION, logs)
+
+
 LONG = ['sweep.problem.data=["phishing", "a9a"]', "run.stop.bits_up=2e5"]
 GRID = Grid("attacks", {"quick": [], "paper": LONG})
 A9A = [
@@ -66,4 +80,5 @@ TITLE = "four attacks, two rules at the server"
 FIGURES = [
     Figure("attacks", TITLE, GRID, LINES.draw, attacks),
     Figure("a9a", f"{TITLE}, on a larger data set", LARGER, LINES.draw, attacks),
+    Figure("dasha", "four attacks, two methods", Grid("dasha"), METHODS.draw, dasha),
 ]

@@ -11,7 +11,7 @@ from mpisim.analysis.study import Figure, Grid, Line, Lines, value_of
 from mpisim.runs.log.reader import Log
 
 BITS = Axis("bits_up", log=False)
-BLUE, ORANGE, GREEN = style.COLOURS[:3]
+BLUE, ORANGE, GREEN, RED, PURPLE = style.COLOURS[:5]
 QUESTION = ("", "no quote: measured here")
 
 FEDNL = Line("FedNL, TopK", BLUE, {"method.name": "fednl"})
@@ -23,12 +23,25 @@ LINES = Lines(
     lambda log: f"{value_of(log, 'problem.data')}, l2 = {value_of(log, 'problem.l2'):g}",
 )
 
+A = Line("FedNL, option A", PURPLE, {"method.name": "fednl", "method.option": "A"})
+B = Line("FedNL, option B", BLUE, {"method.name": "fednl", "method.option": "B"})
+SEARCH = Line("FedNL-LS", GREEN, {"method.name": "fednl-ls"}, (0, (4, 1.5)))
+PP = Line("FedNL-PP, 5 of 20 clients", RED, {"method.name": "fednl-pp"}, (0, (4, 1.5)))
+VARIANTS = Lines((A, SEARCH, B, PP), BITS, LINES.panel)
+
 
 def newton(logs: list[Log]) -> Iterator[Claim]:
     """FedNL against both."""
     yield LINES.fewer(FEDNL, GD, QUESTION, logs)
     yield LINES.fewer(FEDNL, DIANA, QUESTION, logs)
     yield LINES.fewer(FEDNL, GD, QUESTION, logs, "much fewer bits than", "much")
+
+
+def variants(logs: list[Log]) -> Iterator[Claim]:
+    """A line search, and some of the clients, against FedNL, with Newton's step."""
+    yield VARIANTS.fewer(SEARCH, A, QUESTION, logs, "about as many bits as", "around")
+    yield VARIANTS.fewer(PP, B, QUESTION, logs)
+    yield VARIANTS.fewer(A, B, QUESTION, logs)
 
 
 PAPER = ["problem.data=w8a", "sweep.steps=[1, 2, 4]", "run.stop.bits_up=2e6"]
@@ -39,5 +52,12 @@ FIGURES = [
         Grid("newton", {"quick": [], "paper": PAPER}),
         LINES.draw,
         newton,
-    )
+    ),
+    Figure(
+        "variants",
+        "FedNL with a line search, and with some of the clients",
+        Grid("variants"),
+        VARIANTS.draw,
+        variants,
+    ),
 ]

@@ -1,4 +1,4 @@
-"""Local training: Scaffnew and TAMUNA against gradient descent, SCAFFOLD and DIANA."""
+"""Local training: averages, control variates and compression against gradient descent and DIANA."""
 
 from __future__ import annotations
 
@@ -24,6 +24,21 @@ KAPPA = Lines(
     BITS,
     lambda log: f"{log.config['problem']['data']}, l2 = {log.config['problem']['l2']:g}",
 )
+
+FEDAVG = Line("FedAvg", BLUE, {"method.name": "fedavg"})
+PROX = {"method.name": "fedprox"}
+PROX_LESS = Line("FedProx, μ = 0.1", PURPLE, PROX | {"method.mu": 0.1}, (0, (4, 1.5)))
+PROX_MORE = Line("FedProx, μ = 1", RED, PROX | {"method.mu": 1.0}, (0, (4, 1.5)))
+SPLITS = {"shuffled": "shuffled rows", "dirichlet": "unlike shares of the labels"}
+AVERAGES = Lines(
+    (FEDAVG, PROX_LESS, PROX_MORE, SCAFFNEW, GD),
+    BITS,
+    lambda log: SPLITS[value_of(log, "problem.split")],
+    tuple(SPLITS.values()),
+)
+COMPRESSED = Line("CompressedScaffnew", ORANGE, {"method.name": "compressed-scaffnew"})
+LOCODL = Line("LoCoDL, RandK", RED, {"method.name": "locodl"})
+BOTH = Lines((LOCODL, COMPRESSED, TAMUNA, SCAFFNEW), BITS, KAPPA.panel)
 
 
 def clients(method: str, label: str, c: int | None, colour: str, dash: object = "-") -> Line:
@@ -59,6 +74,19 @@ def participation(logs: list[Log]) -> Iterator[Claim]:
     yield PARTS.fewer(FIVE, ALL, QUESTION, logs, "about as many bits as", "around")
 
 
+def averaging(logs: list[Log]) -> Iterator[Claim]:
+    """Averages alone against gradient descent, the proximal term, and control variates."""
+    for less, more in ((FEDAVG, GD), (PROX_LESS, FEDAVG), (PROX_MORE, FEDAVG), (SCAFFNEW, FEDAVG)):
+        yield AVERAGES.fewer(less, more, QUESTION, logs)
+
+
+def compressed(logs: list[Log]) -> Iterator[Claim]:
+    """Both kinds of compression against Scaffnew, and against each other."""
+    for less, more in ((COMPRESSED, SCAFFNEW), (LOCODL, SCAFFNEW), (LOCODL, COMPRESSED)):
+        yield BOTH.fewer(less, more, QUESTION, logs)
+    yield BOTH.fewer(COMPRESSED, TAMUNA, QUESTION, logs, "about as many bits as", "around")
+
+
 FIGURES = [
     Figure(
         "kappa",
@@ -76,4 +104,6 @@ FIGURES = [
         PARTS.draw,
         participation,
     ),
+    Figure("averaging", "averages of local steps", Grid("averaging"), AVERAGES.draw, averaging),
+    Figure("compressed", "local steps and compression", Grid("compressed"), BOTH.draw, compressed),
 ]

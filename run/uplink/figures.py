@@ -1,0 +1,66 @@
+"""Compression up: shifts, skipped messages and momenta, by the bits that workers send."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mpisim.analysis import style
+from mpisim.analysis.claims import Claim
+from mpisim.analysis.curves import Axis
+from mpisim.analysis.study import Figure, Grid, Line, Lines, value_of
+from mpisim.runs.log.reader import Log
+
+BITS = Axis("bits_up", log=False)
+BLUE, ORANGE, GREEN, RED, PURPLE = style.COLOURS[:5]
+QUESTION = ("", "no quote: measured here")
+COMPRESSORS = {"randk": "RandK, K = d / 10", "natural": "natural"}
+
+DIANA = Line("DIANA", ORANGE, {"method.name": "diana"})
+RAND = Line("Rand-DIANA", RED, {"method.name": "rand-diana"})
+EF_BV = Line("EF-BV", PURPLE, {"method.name": "ef-bv"}, (0, (4, 1.5)))
+ADIANA = Line("ADIANA", BLUE, {"method.name": "adiana"})
+CANITA = Line("CANITA", GREEN, {"method.name": "canita"})
+SHIFTS = Lines(
+    (ADIANA, CANITA, DIANA, RAND, EF_BV),
+    BITS,
+    lambda log: COMPRESSORS[value_of(log, "compressor.name")],
+    tuple(COMPRESSORS.values()),
+)
+
+GD = Line("GD", ORANGE, {"method.name": "gd"})
+LAG = Line("LAG", RED, {"method.name": "lag"})
+EF21 = Line("EF21, TopK", GREEN, {"method.name": "ef21"})
+CLAG = Line("CLAG, TopK", BLUE, {"method.name": "clag"})
+SKIPPING = Lines(
+    (CLAG, EF21, LAG, GD),
+    BITS,
+    lambda log: f"{value_of(log, 'problem.data')}, l2 = {value_of(log, 'problem.l2'):g}",
+)
+
+SGDM = Line("EF21-SGDM, TopK", BLUE, {"method.name": "ef21-sgdm"})
+MOMENTUM = Lines((SGDM, EF21), BITS, lambda log: f"minibatches of {value_of(log, 'method.batch')}")
+
+
+def shifts(logs: list[Log]) -> Iterator[Claim]:
+    """Acceleration against DIANA, and DIANA against other ways to move shifts."""
+    for less, more in ((ADIANA, DIANA), (CANITA, DIANA), (DIANA, RAND)):
+        yield SHIFTS.fewer(less, more, QUESTION, logs)
+    yield SHIFTS.fewer(EF_BV, DIANA, QUESTION, logs, "about as many bits as", "around")
+
+
+def skipping(logs: list[Log]) -> Iterator[Claim]:
+    """What is saved by messages that are not sent, with and without compression."""
+    for less, more in ((LAG, GD), (CLAG, EF21), (CLAG, LAG)):
+        yield SKIPPING.fewer(less, more, QUESTION, logs)
+
+
+def momentum(logs: list[Log]) -> Iterator[Claim]:
+    """Momenta against gradients of minibatches."""
+    yield MOMENTUM.fewer(SGDM, EF21, QUESTION, logs)
+
+
+FIGURES = [
+    Figure("shifts", "shifts and acceleration", Grid("shifts"), SHIFTS.draw, shifts),
+    Figure("skipping", "skipped messages", Grid("skipping"), SKIPPING.draw, skipping),
+    Figure("momentum", "momenta with minibatches", Grid("momentum"), MOMENTUM.draw, momentum),
+]
