@@ -8,11 +8,10 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.numerics.triangles import ROOT_2
-from mpisim.wire.base import same
-from mpisim.wire.values import ValuesForm, ValuesMessage
+from mpisim.wire.values import CodedValues, CodedValuesForm
 
 
-class Spectral(ValuesMessage):
+class Spectral(CodedValues):
     """``values``: (m, k, D + 1), an eigenvalue and its vector in each row.
 
     Decodes to the triangle of sum_t lambda_t u_t u_t^T (`mpisim.core.numerics.triangles`).
@@ -25,20 +24,17 @@ class Spectral(ValuesMessage):
 
 
 @dataclasses.dataclass(eq=False)
-class SpectralForm(ValuesForm):
+class SpectralForm(CodedValuesForm):
     """``k`` pairs of a matrix with ``side`` rows, d = side (side + 1) / 2."""
 
     message = Spectral
     side: int
     k: int
+    codec: str = "paper"
 
     @property
     def shape(self) -> tuple[int, int, int]:  # type: ignore[override]
         return self.workers, self.k, self.side + 1
-
-    @property
-    def sizes(self) -> np.ndarray:  # type: ignore[override]
-        return same(self.workers, self.k * (self.side + 1) * self.precision.wire.itemsize)
 
 
 @njit(cache=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -123,9 +124,38 @@ def is_sent_itself(k: int, shape: tuple[int, int]) -> bool:
     return min(k, a, b) * (a + b) > a * b
 
 
+class CodedValuesForm(ValuesForm):
+    """Values of which the exponents may be coded.
+
+    With the codec "entropy" the sign and the upper 8 bits of the exponents of all values are coded
+    together, and the rest stands behind.
+    """
+
+    codec: str
+
+    @property
+    def sizes(self) -> np.ndarray | None:  # type: ignore[override]
+        if self.codec == "entropy":
+            return None
+        return same(self.workers, prod(self.shape[1:]) * self.precision.wire.itemsize)
+
+    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Any:
+        if self.codec != "entropy":
+            return super().decode(data, sizes)
+        check_sizes(self, data, sizes)
+        low, payload = self.precision.bits - 9, np.empty(self.workers, np.int64)
+        shape = self.workers, prod(self.shape[1:])
+        codes, lower = np.empty(shape, np.uint16), np.empty(shape, np.uint64)
+        data = np.ascontiguousarray(data)
+        check(*entropy.read_symbols(data, sizes, codes, lower, low, payload))
+        numbers = codes.astype(np.uint64) << np.uint64(low) | lower
+        values = numbers.astype(UNSIGNED[self.precision.wire.itemsize]).view(self.precision.wire)
+        return self.message(self, values.reshape(self.shape), payload)
+
+
 @dataclasses.dataclass(eq=False)
-class Factors(ValuesMessage, KernelMessage, CodedMessage):
-    """``values``: shape (m, values of a message)."""
+class CodedValues(ValuesMessage, CodedMessage):
+    """Messages of a `CodedValuesForm`."""
 
     payload: np.ndarray | None = None
 
@@ -140,11 +170,18 @@ class Factors(ValuesMessage, KernelMessage, CodedMessage):
     def encode(self) -> Packed:
         if self.form.codec != "entropy":
             return super().encode()
-        numbers, low = raw(self.values).astype(np.uint64), np.uint64(self.form.precision.bits - 9)
+        low = np.uint64(self.form.precision.bits - 9)
+        shape = self.form.workers, prod(self.form.shape[1:])
+        numbers = raw(self.values).astype(np.uint64).reshape(shape)
         codes = (numbers >> low).astype(np.uint16)
         lower = numbers & ((np.uint64(1) << low) - np.uint64(1))
         data, self.payload = entropy.write_symbols(codes, lower, int(low))
         return Packed(data, bytes_for(self.payload), self.payload)
+
+
+@dataclasses.dataclass(eq=False)
+class Factors(KernelMessage, CodedValues):
+    """``values``: shape (m, values of a message)."""
 
     def layer_bits(self) -> np.ndarray | None:
         if self.form.codec == "entropy":
@@ -163,12 +200,11 @@ class Factors(ValuesMessage, KernelMessage, CodedMessage):
 
 
 @dataclasses.dataclass(eq=False)
-class FactorsForm(ValuesForm):
+class FactorsForm(CodedValuesForm):
     """Matrices of the given ``shapes`` and of rank k at most, one behind the other.
 
     A matrix X (a, b) travels as P (a, r) and then Q (b, r), row by row, r = min(k, a, b), and is
-    P Q^T; where that is more than a b values, as X itself. With the codec "entropy" the sign and
-    the upper 8 bits of the exponents of all values are coded together, and the rest stands behind.
+    P Q^T; where that is more than a b values, as X itself.
     """
 
     message = Factors
@@ -184,24 +220,6 @@ class FactorsForm(ValuesForm):
     @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
         return self.workers, sum(self.counts)
-
-    @property
-    def sizes(self) -> np.ndarray | None:  # type: ignore[override]
-        if self.codec == "entropy":
-            return None
-        return same(self.workers, self.shape[1] * self.precision.wire.itemsize)
-
-    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Factors:
-        if self.codec != "entropy":
-            return super().decode(data, sizes)
-        check_sizes(self, data, sizes)
-        low, payload = self.precision.bits - 9, np.empty(self.workers, np.int64)
-        codes, lower = np.empty(self.shape, np.uint16), np.empty(self.shape, np.uint64)
-        data = np.ascontiguousarray(data)
-        check(*entropy.read_symbols(data, sizes, codes, lower, low, payload))
-        numbers = codes.astype(np.uint64) << np.uint64(low) | lower
-        values = numbers.astype(UNSIGNED[self.precision.wire.itemsize]).view(self.precision.wire)
-        return Factors(self, values, payload)
 
     def parts(self, values: np.ndarray) -> Iterator[list[np.ndarray]]:
         """[P (m, a, r), Q (m, b, r)] or [X (m, a, b)] of each matrix: views of ``values``.
