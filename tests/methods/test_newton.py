@@ -115,6 +115,7 @@ def fednl(loop, option, C, alpha, mu=0.2):
     return x
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("option", ["A", "B"])
 @pytest.mark.parametrize("name", HESSIANS)
 def test_trajectory(name, option):

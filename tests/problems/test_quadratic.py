@@ -211,7 +211,7 @@ def ef21_round(problem, x, state, wire="float32"):
         np.put_along_axis(state, indices, np.take_along_axis(state, indices, 1) + sent, 1)
 
 
-@pytest.mark.drawn(12)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kind", ["shrinking", "wild", "ties", "creeping"])
 @pytest.mark.parametrize("d", [1, 2, SPAN, SPAN + 1, 10 * SPAN - 1])

@@ -18,6 +18,7 @@ from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.method_table import METHODS, make_method
 from mpisim.testing.new import create
 from tests.comm.jobs import HANG_SECONDS, environment
+from tests.helpers import sampled
 from tests.resumes import KEYS
 
 
@@ -63,7 +64,8 @@ def test_what_is_made_passes_mpisim_check_on_several_ranks(made):
 
 
 def test_what_is_made_passes_its_tests_and_ruff(made):
-    tests = ["pytest", "-q", "-p", "no:cacheprovider"]
+    [kind] = sampled(SETTINGS, 1)
+    tests = ["pytest", "-q", "-p", "no:cacheprovider", f"test_my_{kind}.py"]
     lint = ["ruff", "check", "--isolated", "--select", "E,F,I,B,UP", "--line-length", "100", "."]
     for command in (tests, lint):
         python(*command, folder=made, PATH="")  # no mpirun, which the test above starts
