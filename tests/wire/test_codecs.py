@@ -43,6 +43,7 @@ def e1(row, norm: str) -> str:
 NORM = {32: binary(0x3FC00000, 31), 64: binary(0x3FF8000000000000, 63)}
 
 
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("precision", [SINGLE, DOUBLE], ids=str)
 @pytest.mark.parametrize("d", [1, 2, 31, 32, 33, 64, 300, 1024])
 def test_e1_bytes_are_those_of_the_string_coder(d, precision):
