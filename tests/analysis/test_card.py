@@ -92,6 +92,32 @@ def test_a_compressor_that_may_be_fitted_has_a_card_without_a_problem(command):
     assert "alpha: 0.166667 claimed" in text and "mantissas" in text
 
 
+PLUGIN = """
+import mpisim
+from mpisim.wire.values import DenseForm
+
+@mpisim.compressor("halved")
+class Halved(mpisim.Compressor):
+    def form(self, draw):
+        return DenseForm.of(self.d, draw.workers, self.precision)
+
+    def compress(self, v, draw):
+        return self.form(draw).take(v / 2)
+
+    alpha = 0.75
+"""
+
+
+def test_a_compressor_of_a_plugin_has_a_card(tmp_path, command):
+    """C(v) = v / 2 errs by a quarter, and not at all but for its scale: alpha is attained."""
+    (tmp_path / "halved.py").write_text(PLUGIN)
+    text = command("card", "halved", "--plugin", tmp_path / "halved.py", "--d", "50")
+    cells = next(line.split() for line in text.splitlines() if "normal" in line)
+    assert cells[2] == cells[5] == "32" and float(cells[7]) == pytest.approx(0.25)
+    assert float(cells[9]) < 1e-12
+    assert "alpha: 0.75 claimed, 0.75 +-" in text and "slope 0.00" in text
+
+
 D, M = 64, 50
 V = np.random.default_rng(0).standard_normal((M, D))
 

@@ -42,6 +42,7 @@ class LoCoDL(Estimator):
 
     server_stepsize = 1.0
     estimates_gradient = False
+    points = "x_i"
     x_i = PerWorker("points of the workers")
     u_i = PerWorker("control variates")
     v = Shared("control variate of y")
