@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from mpisim.core import launcher
 from mpisim.core.errors import MpisimError
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 T = TypeVar("T")
+# a communicator; without MPI `OneProcess`, which has the part of it that is used
+Comm: TypeAlias = "MPI.Intracomm"
 ASLEEP = "MPISIM_WAIT_ASLEEP"  # in the environment: ranks sleep while they wait for a message
 NAP_SECONDS = 5e-5
 SLEEP_SECONDS = 0.01  # a rank that waited in MPI would take a core from those that work
@@ -59,7 +61,7 @@ def all_ranks() -> Any:
     return asleep(MPI.COMM_WORLD) if os.environ.get(ASLEEP) else MPI.COMM_WORLD
 
 
-def asleep(comm: MPI.Intracomm) -> MPI.Intracomm:
+def asleep(comm: Comm) -> Comm:
     """The same communicator, whose ranks sleep while they wait for vectors; copies of it, too.
 
     MPI's own waiting takes a core, or gives it away for a turn of the scheduler. With more ranks
@@ -69,7 +71,7 @@ def asleep(comm: MPI.Intracomm) -> MPI.Intracomm:
 
 
 @cache
-def _asleep() -> type[MPI.Intracomm]:
+def _asleep() -> type[Comm]:
     from mpi4py import MPI
 
     class Asleep(MPI.Intracomm):
@@ -104,7 +106,7 @@ def side_of(comm: Any) -> Any:
     return comm if comm.size == 1 else _made_once(comm, "side", comm.Dup)
 
 
-def groups_of(comm: MPI.Intracomm, size: int) -> tuple[MPI.Intracomm, int]:
+def groups_of(comm: Comm, size: int) -> tuple[Comm, int]:
     """The group of ``size`` ranks that this rank belongs to, and its number. Collective.
 
     The groups follow each other; the ranks that are left over form a smaller one, the last. A rank
@@ -116,7 +118,7 @@ def groups_of(comm: MPI.Intracomm, size: int) -> tuple[MPI.Intracomm, int]:
     return _made_once(comm, f"groups of {size}", lambda: comm.Split(number, comm.rank)), number
 
 
-def on_subset(comm: MPI.Intracomm, size: int, work: Callable[[MPI.Intracomm], T]) -> T:
+def on_subset(comm: Comm, size: int, work: Callable[[Comm], T]) -> T:
     """Return work(part) on the first ``size`` ranks of ``comm``; the others return rank 0's result.
 
     Collective. ``part`` is ``comm`` if all ranks work. The others raise the `MpisimError` that rank
@@ -147,7 +149,7 @@ def on_subset(comm: MPI.Intracomm, size: int, work: Callable[[MPI.Intracomm], T]
     return result
 
 
-def meet(comm: MPI.Intracomm, meanwhile: Callable[[], object]) -> None:
+def meet(comm: Comm, meanwhile: Callable[[], object]) -> None:
     """Wait, asleep, until all ranks of ``comm`` are here; call ``meanwhile`` now and then.
 
     Nothing else may use ``comm`` meanwhile.

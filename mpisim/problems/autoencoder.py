@@ -23,6 +23,7 @@ from mpisim.core.machine import VECTORS, require_memory
 from mpisim.core.numerics.eigen import eigh
 from mpisim.core.numerics.select import block_size
 from mpisim.core.numerics.sums import product
+from mpisim.core.rng import standard_normals
 from mpisim.core.schema import require
 from mpisim.problems import autoencoder_gradients as gradients
 from mpisim.problems import autoencoder_kernels as kernels
@@ -31,7 +32,6 @@ from mpisim.problems.base import problem
 from mpisim.problems.data.arrange import ImageSplit, Mix, split_images
 from mpisim.problems.data.content import load_pixels
 from mpisim.problems.explicit import ExplicitProblem
-from mpisim.problems.normals import standard_normals
 from mpisim.problems.points import each
 
 BLOCK = 2048  # images whose second moments are added at a time

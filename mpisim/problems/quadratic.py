@@ -17,12 +17,12 @@ from mpisim.core.machine import VECTORS, require_memory
 from mpisim.core.numerics.functions import sine
 from mpisim.core.numerics.select import FEW
 from mpisim.core.protocols import ClosedForm
+from mpisim.core.rng import standard_normals
 from mpisim.core.schema import require
 from mpisim.problems import quadratic_kernels as kernels
 from mpisim.problems.base import problem
 from mpisim.problems.design import NO_SUCH_ROW
 from mpisim.problems.explicit import ExplicitProblem
-from mpisim.problems.normals import standard_normals
 
 SCALARS = 4  # float64 numbers that each rank holds for every worker
 

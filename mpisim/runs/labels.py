@@ -11,19 +11,15 @@ import math
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from mpisim.comm.communicators import on_subset
+from mpisim.comm.communicators import Comm, on_subset
 from mpisim.comm.side_channel import ranks_for, worker_ranks
 from mpisim.core.errors import InputError
 from mpisim.methods.estimators.base import Estimator
 from mpisim.methods.method_table import METHODS
 from mpisim.problems.data.find import lookup
 from mpisim.runs.experiment import Experiment
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
-
 
 Tables = dict[str, Any]
 T = TypeVar("T")
@@ -231,9 +227,7 @@ def too_few(needed: int, started: int) -> str:
     return f"run.ranks: the run needs {needed} ranks, {have}; start it with mpirun -n {needed}"
 
 
-def on_its_ranks(
-    experiment: Experiment, comm: MPI.Intracomm, work: Callable[[MPI.Intracomm], T]
-) -> T:
+def on_its_ranks(experiment: Experiment, comm: Comm, work: Callable[[Comm], T]) -> T:
     """`on_subset` with the experiment's number of ranks; `InputError` if there are fewer."""
     needed = ranks_of(experiment) or comm.size
     if needed > comm.size:

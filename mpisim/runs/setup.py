@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mpisim.comm import side_channel
 from mpisim.comm.clock import Clock, WaitingClock
+from mpisim.comm.communicators import Comm
 from mpisim.comm.debug import DebugStar
 from mpisim.comm.job import require_consistent
 from mpisim.comm.side_channel import SideChannel
@@ -28,9 +29,6 @@ from mpisim.runs.minimiser import minimiser
 from mpisim.runs.run_state import RunState
 from mpisim.theory.setting import Condition, Setting, Step, setting_of
 from mpisim.theory.smoothness import Bound, Constants, constants
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
 
 
 class Setup:
@@ -56,9 +54,7 @@ class Setup:
         x* and f(x*), with ``run.reference``.
     """
 
-    def __init__(
-        self, experiment: Experiment, comm: MPI.Intracomm, cache: ProblemCache | None = None
-    ):
+    def __init__(self, experiment: Experiment, comm: Comm, cache: ProblemCache | None = None):
         kernel_cache.refresh()
         self.experiment, settings, layout = experiment, experiment.run, experiment.run.layout
         workers = getattr(experiment.problem, "workers", None)

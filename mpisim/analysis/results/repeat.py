@@ -8,17 +8,14 @@ import tomllib
 from collections.abc import Container
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 from mpisim.analysis.results.files import of_study
 from mpisim.analysis.study.figure import Study
+from mpisim.comm.communicators import Comm
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
 from mpisim.runs.labels import Tables
 from mpisim.runs.log.reader import read
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
 
 SECONDS = 60.0  # comparisons whose runs took longer together are left out
 
@@ -56,7 +53,7 @@ def recorded(study: Path) -> list[Comparison]:
 
 
 def repeat(
-    study: Study, number: int, seed: int, comm: MPI.Intracomm, seconds: float = SECONDS
+    study: Study, number: int, seed: int, comm: Comm, seconds: float = SECONDS
 ) -> tuple[list[str], bool]:
     """Run ``number`` comparisons again that ``seed`` draws; lines, and whether all digits agree.
 
@@ -79,7 +76,7 @@ def repeat(
     return lines, right
 
 
-def _differences(study: Study, one: Comparison, comm: MPI.Intracomm) -> list[str]:
+def _differences(study: Study, one: Comparison, comm: Comm) -> list[str]:
     """A line for each run that is not as on record. Collective."""
     from mpisim.runs.sweep.executor import sweep
 

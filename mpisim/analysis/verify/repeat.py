@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mpisim.comm.clock import Clock
-from mpisim.comm.communicators import OneProcess
+from mpisim.comm.communicators import Comm, OneProcess
 from mpisim.comm.star import Star
 from mpisim.core.errors import InputError
 from mpisim.core.machine import VECTORS, gigabytes, reading_budget
@@ -34,9 +34,6 @@ from mpisim.runs.loop import set_up_and_run
 from mpisim.runs.record import Output
 from mpisim.runs.run_state import RunState
 from mpisim.runs.stop import COMPLETE, StopSignals
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
 
 COLUMNS = [name for name, *_ in LEDGER + ORACLE]
 PROGRESS_SECONDS = 5.0
@@ -149,7 +146,7 @@ def tables_of(log: Log) -> dict[str, Any]:
     return tables
 
 
-def rerun(tables: dict[str, Any], log: Log | None, comm: MPI.Intracomm) -> tuple[str, list[str]]:
+def rerun(tables: dict[str, Any], log: Log | None, comm: Comm) -> tuple[str, list[str]]:
     """The status of a second run, and the differences. Collective; ``log`` is rank 0's."""
     with ExitStack() as stack, StopSignals("start it again") as signals:
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if comm.rank == 0 else ""

@@ -13,12 +13,11 @@ ESTIMATORS.provide(
         "diana": ("diana", "vr-diana", "rand-diana", "adiana", "ef-bv"),
         "downlink": ("ef21-p", "marina-p"),
         "feedback": ("naive", "ef", "ef21", "ef21-sgdm", "1bit-adam"),
-        "locodl": ("locodl",),
         "skipping": ("clag",),
         "local": ("fedavg", "fedprox", "scaffold"),
         "marina": ("marina", "pp-marina", "vr-marina", "vr-marina-online"),
         "newton": ("fednl", "fednl-ls", "fednl-pp"),
         "powersgd": ("powersgd",),
-        "scaffnew": ("scaffnew", "compressed-scaffnew", "tamuna"),
+        "scaffnew": ("scaffnew", "compressed-scaffnew", "tamuna", "locodl"),
     },
 )

@@ -7,7 +7,7 @@ import numpy as np
 from mpisim.core.state import Shared
 from mpisim.methods.estimators.base import Theory, estimator, probability, unbiased
 from mpisim.methods.estimators.diana import DianaFamily
-from mpisim.theory import canita
+from mpisim.theory import derived
 from mpisim.theory.setting import Setting, Step
 
 
@@ -30,7 +30,7 @@ class Canita(DianaFamily):
     x^k is w^k. All points start at x^0, and shifts at 0. A worker sends two messages a round.
 
     Of the paper only the abstract was at hand. So these lines, theta_k and the step "theory" are
-    derived (`mpisim.theory.canita`), with a rate of the abstract's order; the paper's may differ.
+    derived (`mpisim.theory.derived`), with a rate of the abstract's order; the paper's may differ.
     """
 
     p: float | Theory = "theory"
@@ -44,9 +44,9 @@ class Canita(DianaFamily):
         omega = 0.0
         if "theory" in (self.p, self.alpha):
             omega = unbiased(self.compressor, self.compressor.shift_omega, "p")
-        self.p = probability(self.p, canita.probability(omega, self.star.n))
+        self.p = probability(self.p, derived.canita_probability(omega, self.star.n))
         self.alpha = probability(self.alpha, 1 / (1 + omega), "alpha")
-        self.a = canita.offset(self.p, self.alpha)
+        self.a = derived.canita_offset(self.p, self.alpha)
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.start_shifts(x)
@@ -65,4 +65,4 @@ class Canita(DianaFamily):
         return w - z if self.star.coin(p) else 0 * w
 
     def theory_step(self, setting: Setting) -> Step:
-        return canita.step(setting, float(self.p), float(self.alpha))
+        return derived.canita(setting, float(self.p), float(self.alpha))
