@@ -20,8 +20,8 @@ from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Form, Message, same
+from mpisim.wire.carried import Rotated, RotatedForm
 from mpisim.wire.codecs.bits import round_scales
-from mpisim.wire.rotated import Rotated, RotatedForm
 from mpisim.wire.signs import Points, PointsForm, SignsForm
 
 PointsCodec = Literal["paper", "entropy"]

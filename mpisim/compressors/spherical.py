@@ -14,8 +14,8 @@ from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message, same
+from mpisim.wire.carried import Directions, DirectionsForm
 from mpisim.wire.codecs.bits import round_scales
-from mpisim.wire.directions import Directions, DirectionsForm
 from mpisim.wire.signs import Points, PointsForm
 
 STEPS = 1 << 18  # of an integral

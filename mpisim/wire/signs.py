@@ -21,7 +21,7 @@ from mpisim.wire.base import (
     KernelMessage,
     Message,
     Packed,
-    check_sizes,
+    checked,
     pack_tensors,
     same,
 )
@@ -75,7 +75,7 @@ class SignsForm(Form):
         return Signs(self, scales.reshape(-1, self.layers), bits)
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Signs:
-        check_sizes(self, data, sizes)
+        data, _ = checked(self, data, sizes)
         first = self.scale_bytes
         rows = data.reshape(self.workers, first + -(-self.d // 8))
         scales = rows[:, :first].copy().view(self.precision.wire)
@@ -170,14 +170,14 @@ class PointsForm(Form):
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Points:
         if self.shares:
-            return self._read(np.ascontiguousarray(data), sizes)
+            return self._read(data, sizes)
         signs = self.inner.decode(data, sizes)
         bits = np.unpackbits(signs.bits, axis=1, count=self.inner.d)
         which = bits.reshape(self.workers, self.d, self.places.size) @ (1 << self.places)
         return Points(self, signs.scales, which)
 
     def _read(self, data: np.ndarray, sizes: np.ndarray) -> Points:
-        check_sizes(self, data, sizes)
+        data, sizes = checked(self, data, sizes)
         scales = np.empty((self.workers, 1), self.precision.wire)
         codes = np.empty((self.workers, self.d), np.uint16)
         payload, unsigned = np.empty(self.workers, np.int64), raw(scales)
@@ -233,7 +233,7 @@ class FlagsForm(Form):
         return same(self.workers, 1)
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Flags:
-        check_sizes(self, data, sizes)
+        data, _ = checked(self, data, sizes)
         wrong = data & ONES != ONES
         if wrong.any():
             check(int(wrong.argmax()), PADDING)

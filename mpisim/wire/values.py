@@ -21,7 +21,7 @@ from mpisim.wire.base import (
     Message,
     Packed,
     Precision,
-    check_sizes,
+    checked,
     pack_tensors,
     same,
 )
@@ -49,7 +49,7 @@ class ValuesForm(Form):
         return 8 * self.sizes
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Any:
-        check_sizes(self, data, sizes)
+        data, _ = checked(self, data, sizes)
         return self.message(self, data.view(self.precision.wire).reshape(self.shape))
 
 
@@ -194,10 +194,9 @@ class FactorsForm(ValuesForm):
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Factors:
         if self.codec != "entropy":
             return super().decode(data, sizes)
-        check_sizes(self, data, sizes)
+        data, sizes = checked(self, data, sizes)
         low, payload = self.precision.bits - 9, np.empty(self.workers, np.int64)
         codes, lower = np.empty(self.shape, np.uint16), np.empty(self.shape, np.uint64)
-        data = np.ascontiguousarray(data)
         check(*entropy.read_symbols(data, sizes, codes, lower, low, payload))
         numbers = codes.astype(np.uint64) << np.uint64(low) | lower
         values = numbers.astype(UNSIGNED[self.precision.wire.itemsize]).view(self.precision.wire)
