@@ -130,6 +130,16 @@ class Registry(Names[type[T]]):
         return {**self._modules, **self._objects}
 
 
+def registered(kinds: MutableMapping[str, T], name: str) -> Callable[[T], T]:
+    """Decorator: make a class or a function known as it is."""
+
+    def register(made: T) -> T:
+        kinds[name] = made
+        return made
+
+    return register
+
+
 def named(kinds: MutableMapping[str, Any], name: str) -> Callable[[type[T]], type[T]]:
     """Class decorator: make a dataclass, whose fields are its table's keys, and register it."""
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.core.errors import InputError, library
+from mpisim.core.registry import registered
 from mpisim.core.rng import Streams
 from mpisim.core.schema import choose
 from mpisim.problems.data.content import load_images, read_cifar
@@ -76,12 +77,7 @@ SAMPLES: dict[str, Callable[[], Samples]] = {}
 
 def data_set(name: str):
     """Decorator of a function () -> `Samples`: registers it under ``name``."""
-
-    def register(function: Callable[[], Samples]) -> Callable[[], Samples]:
-        SAMPLES[name] = function
-        return function
-
-    return register
+    return registered(SAMPLES, name)
 
 
 @lru_cache(maxsize=2)
