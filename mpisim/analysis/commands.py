@@ -50,8 +50,8 @@ def report(
     wanted = [costs.parse(text) for text in targets]
     named = [paths] if isinstance(paths, PathLike) else list(paths)
     folder = Path(named[0]) if len(named) == 1 and Path(named[0]).is_dir() else None
-    found = log_files.below(folder) if folder else log_files.find(named)
-    logs, refused = log_files.readable(log_files.by_settings(found))
+    files = log_files.below(folder) if folder else log_files.find(named)
+    logs, refused = log_files.readable(log_files.by_settings(files))
     logs = selected(logs, where, best)
     text = page(
         folder, logs, networks=on, targets=wanted, fleets=fleets, title=title, refused=refused

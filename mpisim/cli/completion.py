@@ -31,9 +31,9 @@ def _complete(
             for inner in action.choices.values():
                 _complete(inner, files, words)
             continue
-        known = words.get(f"{parser.prog} {action.dest}", words.get(action.dest))
-        if action.choices is not None or known is not None:
-            action.choices = list(action.choices or known or ())  # shtab takes a dict for commands
+        values = words.get(f"{parser.prog} {action.dest}", words.get(action.dest))
+        if action.choices is not None or values is not None:
+            action.choices = list(action.choices or values or ())  # shtab takes a dict for commands
         elif action.type is Path or action.dest in ("plugin", "plugins"):
             action.complete = files  # type: ignore[attr-defined]
 

@@ -53,7 +53,7 @@ def run_job(body: Callable[..., int], software: Callable[[], Mapping[str, str]])
     end_if_closed = _watch_descriptors() if comm.size > 1 else lambda: None
     alarm = comm.Dup()
     try:
-        _require_whole_job(comm)
+        _require_all_ranks(comm)
         if comm.size > 1:
             arguments = {"command line": shlex.join(sys.argv[1:])}
             require_consistent(comm, {**software(), **arguments})
@@ -155,7 +155,7 @@ def reset_crash_handlers() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-def _require_whole_job(comm: Comm) -> None:
+def _require_all_ranks(comm: Comm) -> None:
     """Raise `InputError` if mpirun started several ranks but MPI knows of this one only.
 
     This happens if mpirun belongs to another MPI than mpi4py, or dies before MPI starts.

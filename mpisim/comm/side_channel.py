@@ -71,12 +71,12 @@ class SideChannel:
 
         For reading only, as in `gather_workers`.
         """
-        whole = self.gather_workers(rows)
-        if whole is None:
-            whole = np.empty((self.n, *rows.shape[1:]), rows.dtype)
+        all_rows = self.gather_workers(rows)
+        if all_rows is None:
+            all_rows = np.empty((self.n, *rows.shape[1:]), rows.dtype)
         if self.ranks > 1:
-            self.side.Bcast([whole, whole.nbytes, BYTE])
-        return whole
+            self.side.Bcast([all_rows, all_rows.nbytes, BYTE])
+        return all_rows
 
     def gather_workers(self, rows: np.ndarray) -> np.ndarray | None:
         """Rows (m, ...) of all workers in worker order, (n, ...), on rank 0; None elsewhere.

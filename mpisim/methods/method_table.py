@@ -160,9 +160,9 @@ def make_method(table: dict[str, Any]) -> Method:
     optimizer_class = choose(OPTIMIZERS, table.get("optimizer", second), "method.optimizer")
     allowed = _keys(Method) | _keys(estimator_class) | _keys(optimizer_class)
     for key in table.keys() - allowed:
-        known = ", ".join(sorted(allowed))
+        names = ", ".join(sorted(allowed))
         hint = suggestion(key, allowed) or _elsewhere(key, name)
-        raise InputError(f"method.{key}: unknown key for {name!r}; {hint}allowed here: {known}")
+        raise InputError(f"method.{key}: unknown key for {name!r}; {hint}allowed here: {names}")
     table = {key: value for key, value in defaults.items() if key in allowed} | table
     halves = _half(estimator_class, table), _half(optimizer_class, table)
     bound = check_type(table.get("smoothness", "sharp"), Bound, "method.smoothness")
@@ -219,8 +219,8 @@ def _stepsize(table: dict[str, Any]) -> StepSize:
     given = value if isinstance(value, dict) else {"theory": value}
     number: Any = given.get("theory")
     real = isinstance(number, int | float) and not isinstance(number, bool)
-    known = given.keys() <= {"theory", "condition"}
-    known = known and given.get("condition", "nonconvex") in get_args(Condition)
-    allowed = value == "theory" or (real and 0 < number < inf and known)
+    options = given.keys() <= {"theory", "condition"}
+    options = options and given.get("condition", "nonconvex") in get_args(Condition)
+    allowed = value == "theory" or (real and 0 < number < inf and options)
     require(allowed, "method.stepsize", value, STEPSIZES)
     return value

@@ -38,14 +38,14 @@ class LazyGradients(LazyRows):
         return super().take_less(other, ptr, indices)
 
     def largest_less(self, other: LazyRows | np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        found = None
+        largest = None
         if isinstance(other, np.ndarray):
-            found = self.problem.largest_differences(self.x, other, k)
-        return found or super().largest_less(other, k)
+            largest = self.problem.largest_differences(self.x, other, k)
+        return largest or super().largest_less(other, k)
 
     def largest_innovations(self, state: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        found = self.problem.largest_innovations(self.x, state, k)
-        return found or self.largest_less(state, k)
+        largest = self.problem.largest_innovations(self.x, state, k)
+        return largest or self.largest_less(state, k)
 
 
 class Oracle:
@@ -137,10 +137,10 @@ class Oracle:
         self.clock.to(COMPUTE)
         return self.problem.losses(x)
 
-    def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """f(x) and its gradient (d,) for the log, not counted, from an ``explicit`` problem."""
         self.clock.to(EVALUATE)
-        return cast(ExplicitProblem, self.problem).whole(x)
+        return cast(ExplicitProblem, self.problem).loss_and_gradient(x)
 
     def evaluate(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Losses (m,) and gradients (m, d) for the log, not counted."""

@@ -220,7 +220,7 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
 
     # f itself
 
-    def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         point = Parameters(x, self.d_f, np.float64)
         decoder, times = point.decoder, product(self.moments, point.b)
         s_e, s_k = times[:, : self.d_e], times[:, self.d_e :]
@@ -236,4 +236,4 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
         """
         largest = eigh(self.moments)[1][:, : -self.d_e - 1 : -1]
         x = np.concatenate([largest.ravel(), largest.T.ravel()])
-        return x, self.whole(x)[0]
+        return x, self.loss_and_gradient(x)[0]

@@ -268,7 +268,7 @@ class Uniform(Metric):
 
     def _grad_norm_sq(self, x: np.ndarray) -> float:
         if isinstance(self.problem, ExplicitProblem):
-            grad = self.problem.whole(x)[1]
+            grad = self.problem.loss_and_gradient(x)[1]
         else:
             g_i = to_host(self.problem.losses_and_gradients(x)[1], METRIC)
             grad = self._mean(g_i)

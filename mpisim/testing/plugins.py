@@ -148,9 +148,9 @@ def _in_one_process(subject: Subject, trials: list[Trial]) -> Iterator[Outcome]:
     right = False
     if subject.kind in ("method", "estimator"):
         title, tables = "where the point stands still, it finds the gradient", trials[0].tables
-        found = Check(title, lambda: finds_gradient(tables)).outcome(name)
-        right = found.status == "ok"
-        yield found
+        outcome = Check(title, lambda: finds_gradient(tables)).outcome(name)
+        right = outcome.status == "ok"
+        yield outcome
     for trial in trials:
         trial.may_keep = right
     same = "a run with run.debug = true has the same log"

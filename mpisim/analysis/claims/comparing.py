@@ -152,12 +152,12 @@ def compare(
         for name, (p, q) in _other_costs(x, both, first).items()
     }
     numbers |= {"other_costs": others} if others else {}
-    found = again(Evidence(where, "", Verdict.UNDECIDED, numbers, word=word))
-    if "target" not in found.numbers:
-        return found
-    level = found.numbers["target"] * start
+    evidence = again(Evidence(where, "", Verdict.UNDECIDED, numbers, word=word))
+    if "target" not in evidence.numbers:
+        return evidence
+    level = evidence.numbers["target"] * start
     costs = [[finite(run.cost(level)) for run in pair] for pair in runs]
-    return dataclasses.replace(found, numbers=found.numbers | {"costs": costs})
+    return dataclasses.replace(evidence, numbers=evidence.numbers | {"costs": costs})
 
 
 def _other_costs(

@@ -37,7 +37,7 @@ class Comparison:
 
 def recorded(study: Path) -> list[Comparison]:
     """The comparisons on record that name their runs, each once."""
-    found: dict[tuple[str, ...], Comparison] = {}
+    comparisons: dict[tuple[str, ...], Comparison] = {}
     for result in of_study(study):
         origin = result.provenance
         for claim in result.claims:
@@ -48,8 +48,8 @@ def recorded(study: Path) -> list[Comparison]:
                 key = origin.scale, *sorted(runs)
                 if runs:
                     new = Comparison(name, origin.figure, origin.scale, runs, seconds)
-                    found.setdefault(key, new)
-    return list(found.values())
+                    comparisons.setdefault(key, new)
+    return list(comparisons.values())
 
 
 def repeat(
