@@ -16,10 +16,9 @@ import numpy as np
 from mpisim.comm.aggregation import Server
 from mpisim.comm.attacks import Attack
 from mpisim.comm.clock import COMPRESS, COMPUTE, EVALUATE, Clock
-from mpisim.comm.communicators import Comm, OneProcess
+from mpisim.comm.communicators import Comm, OneProcess, SideChannel
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.ledger import Ledger
-from mpisim.comm.side_channel import SideChannel
 from mpisim.comm.uploads import LazyUpload, Upload, compressed
 from mpisim.compressors.base import Compressor, Identity
 from mpisim.compressors.sign import Flag

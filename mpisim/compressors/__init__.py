@@ -27,9 +27,8 @@ COMPRESSORS.provide(
         "quantization": ("qsgd", "natural", "sparse-dithering"),
         "quic_fl": ("quic-fl",),
         "rank": ("rank-k", "symmetric-rank-k"),
-        "rotation": ("drive", "eden", "rotated"),
+        "rotation": ("drive", "eden", "rotated", "spherical"),
         "smooth": ("smooth",),
-        "spherical": ("spherical",),
         "sparse": (
             *("randk", "randseqk", "topk", "toplek"),
             *("bernoulli", "rand-tau", "rand-tau-plus"),

@@ -1,4 +1,7 @@
-"""The gradients that an estimator asks for: counted, timed, and computed once for a point."""
+"""The gradients that an estimator asks for: counted, timed, and computed once for a point.
+
+Also those of workers whose labels are flipped, by the attack "label-flip".
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ from mpisim.comm.clock import COMPUTE, EVALUATE, Clock
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.problems.base import Problem
 from mpisim.problems.explicit import ExplicitProblem
-from mpisim.problems.flipped import FlippedLabels
 
 
 class LazyGradients(LazyRows):
@@ -158,3 +160,35 @@ class Oracle:
     def forget(self) -> None:
         """Discard the last evaluation, so that `gradients` does not reuse it."""
         self._x = self._gradients = None
+
+
+class FlippedLabels:
+    """A problem with ``odd_labels``, seen by workers some of which have every label flipped.
+
+    Then f_i is x -> f_i(-x), with the gradient -grad f_i(-x).
+    """
+
+    def __init__(self, problem: Problem, flipped: np.ndarray):
+        """flipped : which of the block's workers, shape (m,), bool"""
+        self._problem = problem
+        self._signs = np.where(flipped, -1.0, 1.0).astype(problem.dtype)[:, None]
+
+    def gradients(self, x: np.ndarray) -> np.ndarray:
+        return self._signs * self._problem.gradients(self._signs * x)
+
+    def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
+        signs = self._signs[members]
+        return signs * self._problem.gradients_of(signs * x, members)
+
+    def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return self._signs * self._problem.batch_gradients(self._signs * x, batch)
+
+    def batch_gradients_of(
+        self, x: np.ndarray, batch: np.ndarray, members: np.ndarray
+    ) -> np.ndarray:
+        signs = self._signs[members]
+        return signs * self._problem.batch_gradients_of(signs * x, batch, members)
+
+    def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        signs = self._signs
+        return signs * self._problem.batch_changes(signs * x, signs * y, batch)

@@ -26,7 +26,6 @@ from mpisim.core.numerics.sums import product
 from mpisim.core.rng import standard_normals
 from mpisim.core.schema import require
 from mpisim.problems import autoencoder_gradients as gradients
-from mpisim.problems import autoencoder_kernels as kernels
 from mpisim.problems.autoencoder_codes import WHITE, Codes, ImageShards, Parameters
 from mpisim.problems.base import problem
 from mpisim.problems.data.arrange import ImageSplit, Mix, split_images
@@ -146,7 +145,7 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
         for some, point in self._parts(self.m, x):
             codes, slots = self.codes(point), shards.slots[some]
             images = shards.store[3], shards.norms, shards.weights
-            kernels.losses(*images, codes.of(slots)[3], codes.gram, slots, out[some])
+            gradients.losses(*images, codes.of(slots)[3], codes.gram, slots, out[some])
             distance = Parameters(point, self.d_f, np.float64).distance
             out[some] += self.lambda_ / 2 * distance
         return out

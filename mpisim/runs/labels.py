@@ -13,8 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mpisim.comm.communicators import Comm, on_subset
-from mpisim.comm.side_channel import ranks_for, worker_ranks
+from mpisim.comm.communicators import Comm, on_subset, ranks_for, worker_ranks
 from mpisim.core.errors import InputError
 from mpisim.methods.estimators.base import Estimator
 from mpisim.methods.method_table import METHODS

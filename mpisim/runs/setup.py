@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.comm import side_channel
 from mpisim.comm.clock import Clock, WaitingClock
-from mpisim.comm.communicators import Comm
+from mpisim.comm.communicators import Comm, SideChannel, worker_ranks
 from mpisim.comm.debug import DebugStar
 from mpisim.comm.job import require_consistent
-from mpisim.comm.side_channel import SideChannel
 from mpisim.comm.star import Star
 from mpisim.core.errors import InputError
 from mpisim.core.numerics import kernel_cache, processor
@@ -58,7 +56,7 @@ class Setup:
         kernel_cache.refresh()
         self.experiment, settings, layout = experiment, experiment.run, experiment.run.layout
         workers = getattr(experiment.problem, "workers", None)
-        n = side_channel.worker_ranks(comm.size, layout) if workers is None else workers
+        n = worker_ranks(comm.size, layout) if workers is None else workers
         self.cache = cache or ProblemCache()
         started, blocks = Clock(), SideChannel(comm, n, layout)
         self.problem = self.cache.problem(experiment, blocks)

@@ -11,8 +11,7 @@ from mpisim.wire.fewer import Fewer, FewerForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.signs import Points, PointsForm, SignsForm
 from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
-from mpisim.wire.spectral import Spectral, SpectralForm
-from mpisim.wire.values import Dense, DenseForm, Factors, FactorsForm
+from mpisim.wire.values import Dense, DenseForm, Factors, FactorsForm, Spectral, SpectralForm
 
 WIDTHS = [np.dtype("float32"), np.dtype("float64")]
 PRECISIONS = [Precision(wire, arithmetic) for wire in WIDTHS for arithmetic in WIDTHS]
