@@ -24,11 +24,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes text that begi
 # the text of a link
 SPECIAL = re.compile(r"([|*<$`~\\]|(?<![^\W_])_|&(?=#?\w+;)|\](?=[(\[:]))")
 # Of texts for LaTeX: signs that it would take for its own, and letters for any engine.
-GREEK = {
-    **{"α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "λ": r"\lambda", "ν": r"\nu"},
-    **{"τ": r"\tau", "ω": r"\omega", "±": r"\pm", "≤": r"\le", "≥": r"\ge", "×": r"\times"},
-    **{"∞": r"\infty", "₁": "_1", "₂": "_2"},
-}
+GREEK: dict[str, str] = TABLES["letters"]
 INSIDE = str.maketrans({letter: f"{command} " for letter, command in GREEK.items()})
 TEX = str.maketrans(
     {
