@@ -6,16 +6,14 @@ import csv
 import io
 import re
 import textwrap
-import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from mpisim.core.schema import package_table
 from mpisim.core.terminal import one_line
 
-TABLES: dict[str, dict[str, Any]] = tomllib.loads(
-    Path(__file__).with_name("tables.toml").read_text(encoding="utf-8")
-)
+TABLES: dict[str, dict[str, Any]] = package_table(__file__, "tables.toml")
 TEMPLATES = Path(__file__).with_name("template")
 FORMATS = ("text", "markdown", "latex", "csv")
 UNKNOWN = "-"

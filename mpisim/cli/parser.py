@@ -9,19 +9,17 @@ import argparse
 import dataclasses
 import pkgutil
 import re
-import tomllib
 import typing
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any, NoReturn
 
 from mpisim.core import VERSION
 from mpisim.core.errors import InputError, library
 from mpisim.core.machine import usable_cores
-from mpisim.core.schema import options
+from mpisim.core.schema import options, package_table
 
-TABLE = tomllib.loads(resources.files(__package__).joinpath("commands.toml").read_text("utf-8"))
+TABLE = package_table(__file__, "commands.toml")
 SHELLS = ("bash", "zsh", "tcsh")  # that --completion makes a script for
 COMMANDS: Mapping[str, Mapping[str, Any]] = TABLE["commands"]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -102,7 +102,7 @@ class Registry(Names[type[T]]):
         super().__init__(kind, aliases=aliases)
         self._modules: dict[str, str] = {}
 
-    def provide(self, room: str, modules: Mapping[str, tuple[str, ...]]) -> None:
+    def provide(self, room: str, modules: Mapping[str, Sequence[str]]) -> None:
         """Make known the names that each of a room's modules registers when it is imported."""
         for module, names in modules.items():
             self._modules |= dict.fromkeys(names, f"{room}.{module}")

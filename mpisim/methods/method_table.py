@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from collections.abc import Callable, Mapping
 from math import inf
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 from mpisim.compressors import Compressor, make
 from mpisim.core.errors import InputError, suggestion
 from mpisim.core.numerics.functions import power
 from mpisim.core.registry import Names, table_of
-from mpisim.core.schema import build, check_type, choose, require
+from mpisim.core.schema import build, check_type, choose, package_table, require
 from mpisim.methods.estimators import ESTIMATORS, Estimator, estimator
 from mpisim.methods.optimizers import OPTIMIZERS, Optimizer
 from mpisim.theory.setting import Condition
@@ -41,7 +39,7 @@ class Pair(NamedTuple):
     defaults: dict[str, Any] = {}  # noqa: RUF012 - nobody writes to it
 
 
-TABLE = tomllib.loads(Path(__file__).with_name("methods.toml").read_text(encoding="utf-8"))
+TABLE = package_table(__file__, "methods.toml")
 # these methods send dense vectors unless the experiment names a compressor
 UNCOMPRESSED = [name for name, keys in TABLE.items() if keys.pop("dense", False)]
 METHODS: Names[Pair] = Names(

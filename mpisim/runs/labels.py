@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from mpisim.comm.communicators import Comm, on_subset, ranks_for, worker_ranks
 from mpisim.core.errors import InputError
+from mpisim.core.schema import package_table
 from mpisim.methods.estimators.base import Estimator
 from mpisim.methods.method_table import METHODS
 from mpisim.problems.data.find import lookup
@@ -22,7 +22,7 @@ from mpisim.runs.experiment import Experiment
 
 Tables = dict[str, Any]
 T = TypeVar("T")
-PARAMETERS = tomllib.loads(Path(__file__).with_name("letters.toml").read_text("utf-8"))
+PARAMETERS = package_table(__file__, "letters.toml")
 
 
 class Labels:
