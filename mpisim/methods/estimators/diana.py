@@ -21,21 +21,11 @@ from mpisim.theory import derived, saq, stepsizes
 from mpisim.theory.setting import Setting, Step
 
 
-class DianaFamily(Participation):
-    """What DIANA and VR-DIANA share: shifts h_i, and what is sent."""
-
-    alpha: float | Theory
-    unbiased = True
+class Shifted(Estimator):
+    """Shifts h_i, which start at 0."""
 
     h_i = PerWorker("shifts")
     h = AtServer("their mean")
-
-    def check(self) -> None:
-        if self.alpha == "theory":
-            omega = unbiased(self.compressor, self.compressor.shift_omega, "alpha")
-            self.alpha = 1 / (1 + omega)
-        require(float(self.alpha) >= 0, "method.alpha", self.alpha, 'a number >= 0 or "theory"')
-        super().check()
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.start_shifts(x)
@@ -45,6 +35,20 @@ class DianaFamily(Participation):
         """h_i^0 = 0, and their mean h^0."""
         self.h_i = self.star.zeros(self.star.m, len(x))
         self.h = self.star.zeros(len(x))
+
+
+class DianaFamily(Shifted, Participation):
+    """What DIANA and VR-DIANA share: how shifts move, and what is sent."""
+
+    alpha: float | Theory
+    unbiased = True
+
+    def check(self) -> None:
+        if self.alpha == "theory":
+            omega = unbiased(self.compressor, self.compressor.shift_omega, "alpha")
+            self.alpha = 1 / (1 + omega)
+        require(float(self.alpha) >= 0, "method.alpha", self.alpha, 'a number >= 0 or "theory"')
+        super().check()
 
     def send(self, g_i: np.ndarray) -> np.ndarray:
         """`collect`, and g^k to all workers."""
@@ -111,7 +115,7 @@ class Diana(DianaFamily):
 
 
 @estimator("rand-diana")
-class RandDiana(Estimator):
+class RandDiana(Shifted):
     """Rand-DIANA (Shulgin and Richtarik, 2022): shifts are old gradients.
 
     m_i^k     = Q(grad f_i(x^k) - h_i^k)
@@ -126,19 +130,11 @@ class RandDiana(Estimator):
     p: float | Theory = "theory"
     unbiased = True
 
-    h_i = PerWorker("shifts")
-    h = AtServer("their mean")
-
     def check(self) -> None:
         theory = 1.0
         if self.p == "theory":
             theory = 1 / (1 + unbiased(self.compressor, self.compressor.shift_omega, "p"))
         self.p = probability(self.p, theory)
-
-    def start(self, x: np.ndarray) -> np.ndarray:
-        self.h_i = self.star.zeros(self.star.m, len(x))
-        self.h = self.star.zeros(len(x))
-        return self.estimate(x)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         g_i = self.oracle.gradients(x)
@@ -153,7 +149,7 @@ class RandDiana(Estimator):
 
 
 @estimator("ef-bv")
-class EFBV(Estimator):
+class EFBV(Shifted):
     """EF-BV (Condat, Yi, Richtarik, 2022, arXiv 2205.04180): EF21 and DIANA are its ends.
 
     d_i^k     = C(grad f_i(x^k) - h_i^k)
@@ -171,19 +167,11 @@ class EFBV(Estimator):
     lambda_: float | Theory = "theory"
     nu: float | Theory = "theory"
 
-    h_i = PerWorker("shifts")
-    h = AtServer("their mean")
-
     def check(self) -> None:
         omega, n = self.compressor.omega or 0.0, self.star.n
         self.lambda_ = probability(self.lambda_, 1 / (1 + omega), "lambda")
         averaged = omega if self.compressor.correlated else omega / n
         self.nu = probability(self.nu, 1 / (1 + averaged), "nu")
-
-    def start(self, x: np.ndarray) -> np.ndarray:
-        self.h_i = self.star.zeros(self.star.m, len(x))
-        self.h = self.star.zeros(len(x))
-        return self.estimate(x)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         d_i = self.compress(self.oracle.gradients(x) - self.h_i)
