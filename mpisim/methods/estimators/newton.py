@@ -93,7 +93,7 @@ class FedNL(Estimator):
         l_i = norms(difference)
         l = self.star.mean(self.star.dense(l_i))  # noqa: E741 - the paper's letter
         g = self.direction(self.gradient(x), float(l[0]))
-        self.H_i = S_i.add_to(self.H_i, self.alpha)
+        self.H_i = S_i.add_to(self.H_i, float(self.alpha))
         self.H = self.H + self.alpha * self.star.mean(S_i)
         return g
 
