@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ from mpisim.runs.experiment import Experiment
 
 Tables = dict[str, Any]
 T = TypeVar("T")
+K = TypeVar("K")
 PARAMETERS = package_table(__file__, "letters.toml")
 
 
@@ -164,6 +165,14 @@ def varying(many: Sequence[dict[str, Any]]) -> list[str]:
     """Keys whose values are not equal in all flat tables; a missing key differs from any value."""
     names = dict.fromkeys(name for one in many for name in one)
     return [n for n in names if len({repr(one[n]) if n in one else None for one in many}) > 1]
+
+
+def by_key(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """{key(item): those items}, in the order of their first."""
+    groups: dict[K, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def differences(many: Sequence[Tables]) -> list[dict[str, Any]]:
