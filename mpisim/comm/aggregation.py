@@ -14,7 +14,7 @@ import numpy as np
 from mpisim.core.numerics.lanes import dot
 from mpisim.core.numerics.sums import ordered_sum
 from mpisim.core.rng import Draw
-from mpisim.core.schema import require
+from mpisim.core.schema import require, share_of
 
 Rule = Literal["mean", "median", "trimmed-mean", "geometric-median", "centered-clipping"]
 LEAST = 1e-12  # the least distance in Weiszfeld's weights
@@ -52,16 +52,18 @@ class Server:
         return self.aggregate != "mean" or self.buckets > 1
 
     def combine(self, rows: np.ndarray, draw: Draw) -> np.ndarray:
-        """What stands for the mean of messages (senders, d), shape (d,).
+        """What stands for the mean of messages (senders, d), shape (d,); zeros without any.
 
         draw : one row, of the buckets
         """
+        if not len(rows):
+            return np.zeros(rows.shape[1])
         rows = self._bucketed(rows, draw)
         n = len(rows)
         if self.aggregate == "median":
             return np.median(rows, axis=0)
         if self.aggregate == "trimmed-mean":
-            b = int(self.trim * n)
+            b = share_of(self.trim, n)
             return ordered_sum(np.sort(rows, axis=0)[b : n - b]) / (n - 2 * b)
         if self.aggregate == "geometric-median":
             return self._geometric_median(rows)

@@ -137,7 +137,7 @@ class Oracle:
     def losses(self, x: np.ndarray) -> np.ndarray:
         """f_i(x) of this rank's workers, (m,). Not among the ``calls``."""
         self.clock.to(COMPUTE)
-        return self.problem.losses(x)
+        return self._asked.losses(x)
 
     def loss_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """f(x) and its gradient (d,) for the log, not counted, from an ``explicit`` problem."""
@@ -165,13 +165,16 @@ class Oracle:
 class FlippedLabels:
     """A problem with ``odd_labels``, seen by workers some of which have every label flipped.
 
-    Then f_i is x -> f_i(-x), with the gradient -grad f_i(-x).
+    Then f_i is x -> f_i(-x), with the gradient -grad f_i(-x). A GLM's Hessian is that at x.
     """
 
     def __init__(self, problem: Problem, flipped: np.ndarray):
         """flipped : which of the block's workers, shape (m,), bool"""
         self._problem = problem
         self._signs = np.where(flipped, -1.0, 1.0).astype(problem.dtype)[:, None]
+
+    def losses(self, x: np.ndarray) -> np.ndarray:
+        return self._problem.losses(self._signs * x)
 
     def gradients(self, x: np.ndarray) -> np.ndarray:
         return self._signs * self._problem.gradients(self._signs * x)

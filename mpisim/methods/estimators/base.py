@@ -25,6 +25,7 @@ from mpisim.theory.tables import Case, Guarantee
 
 ESTIMATORS: Registry[Estimator] = Registry("estimator")
 Theory = Literal["theory"]
+STATES = 4  # vectors of a worker with dense state: h, a gradient, a difference, a message
 Direction = Literal["up", "both"]  # which messages are compressed: only those up, or all
 
 
@@ -128,6 +129,10 @@ class Estimator(Stateful, ABC):
         plain : all rounds have one step size, and the step no weight decay
         """
         return None
+
+    def numbers(self, d: int) -> int:
+        """How many numbers of each worker a round may keep: the memory is n times that."""
+        return STATES * d
 
     def batch_sizes(self) -> dict[str, int]:
         """The numbers of samples behind the keys ``batch`` and ``big_batch``, if it has them."""

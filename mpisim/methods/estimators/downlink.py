@@ -73,8 +73,7 @@ class MarinaP(Estimator):
     p : probability of a round in which all get x^k; "theory" is zeta_Q / d, so that such rounds
         cost as much as the others
 
-    w_i^0 = x^0. Without a ``[compressor]`` workers send their gradients uncompressed, as in the
-    paper.
+    w_i^0 = x^0. Without a ``[compressor]`` workers send their gradients uncompressed.
     """
 
     down: Compressor

@@ -16,17 +16,16 @@ from mpisim.core.numerics.lanes import dot
 from mpisim.core.numerics.sums import squared_norms, times_vector
 from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker
-from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
+from mpisim.methods.estimators.base import STATES, Estimator, Theory, estimator, probability
 from mpisim.methods.estimators.batches import drawn_clients
 from mpisim.theory.setting import Setting, Step
 
 LONGEST = 60  # factors of a line search
-ARRAYS = 4  # of a triangle for each worker, that a round needs
 
 
 @estimator("fednl")
 class FedNL(Estimator):
-    """FedNL (Safaryan, Islamov, Qian, Richtarik, 2022, Algorithm 1).
+    """FedNL (Safaryan, Islamov, Qian, Richtarik, 2022, arXiv 2106.02969).
 
     S_i^k     = C(hess f_i(x^k) - H_i^k),  l_i^k = |H_i^k - hess f_i(x^k)|_F
     H_i^{k+1} = H_i^k + alpha S_i^k
@@ -67,16 +66,24 @@ class FedNL(Estimator):
         size = triangles.size(d)
         if not problem.convex:
             raise InputError(f"problem.name: {problem.name!r} is not convex, and FedNL needs that")
-        require_memory(ARRAYS * self.star.m * size + 3 * d * d, "method.name", "fednl")
+        require_memory(self.star.m * self.numbers(d) + 3 * d * d, "method.name", self.name)
         self._number = Identity().bind(1, self.star.n, self.star.precision)
         self.hessian = C = self.bind_key("hessian", self.hessian, size)
         contraction = C.alpha or 0.0
         theory = 1 - sqrt(1 - contraction) if C.omega is None else 1 / (1 + C.omega)
+        if isinstance(self.alpha, str) and not theory:
+            raise InputError(
+                f"method.hessian.name: {C.name!r} has neither omega nor alpha, and"
+                ' method.alpha = "theory" needs one of them'
+            )
         self.alpha = probability(self.alpha, theory, "alpha")
         mu, given = self.regularisation, self.option == "A"
         allowed = 'a finite number > 0 with option = "A", absent with "B"'
         good = 0 < mu < inf if given and mu is not None else (mu is None) != given
         require(good, "method.regularisation", mu, allowed)
+
+    def numbers(self, d: int) -> int:
+        return STATES * triangles.size(d)
 
     def start(self, x: np.ndarray) -> np.ndarray:
         hessians = self.star.dense(self.oracle.hessians(x))

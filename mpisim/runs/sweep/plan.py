@@ -28,7 +28,6 @@ ROUND = 100_000  # numbers in whose time a round does what does not grow with n 
 RUN = "\n[run]\n"  # what comes before it in the TOML of an experiment is the same for many points
 # that say whether a log is complete
 ATTRIBUTES = ("schema_version", "config", "status", "code", DIGEST)
-STATES = 4  # arrays (n, d) of a method with dense state: h, a gradient, a difference, a message
 
 
 def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> list[Point]:
@@ -109,6 +108,7 @@ class Experiments:
         """A point of the grid; `InputError` if its tables are not an experiment."""
         experiment, label, head = self._parsed(tables)
         run, d = experiment.run, dimension(experiment)
+        itemsize = run.precision.arithmetic.itemsize
         config = f"{head}\n{run.to_toml()}"
         name = f"{label}-{identity.config_digest(config)}"
         n = getattr(experiment.problem, "workers", None) or 1
@@ -119,7 +119,7 @@ class Experiments:
             config,
             ranks=self._ranks(tables, experiment),
             size=float(run.rounds * (ROUND + n * max(d, 1))),
-            bytes=float(STATES * n * d * run.precision.arithmetic.itemsize),
+            bytes=float(n * experiment.method.estimator.numbers(d)) * itemsize,
             problem=problem_key(experiment),
         )
 
