@@ -27,7 +27,7 @@ class Server:
     aggregate : "mean"; "median" or "trimmed-mean" of each coordinate (Yin et al., 2018);
         "geometric-median", by smoothed Weiszfeld steps (RFA: Pillutla et al., 2022);
         "centered-clipping" around the coordinates' median (Karimireddy et al., 2021)
-    trim : of a trimmed mean: the share of values that is left out at each end
+    trim : of a trimmed mean: the share of values that is left out at each end, rounded down
     clip : of centered clipping: the radius
     steps : of "geometric-median" and "centered-clipping"
     buckets : before the rule, means of so many messages each, dealt at random (Karimireddy et al.,

@@ -142,6 +142,7 @@ class Setup:
             return Step(float(method.stepsize), "given")  # type: ignore[arg-type]
         if self.star.simulated:
             raise InputError('method.stepsize: "theory" is not allowed with fleet.simulate')
+        require_honest(self.star)
         if not method.optimizer.theorem:
             raise InputError(
                 f"method.stepsize: there is no theorem for {method.optimizer.name!r};"
@@ -150,6 +151,15 @@ class Setup:
         step = self.estimator.theory_step(self.setting(method.condition()))
         source = step.source if multiple == 1 else f"{multiple:g} x {step.source}"
         return dataclasses.replace(step, gamma=multiple * step.gamma, source=source)
+
+
+def require_honest(star: Star) -> None:
+    """`InputError` where no theorem is about what the server gets and makes of it."""
+    if star.attack is not None or star.server.robust:
+        raise InputError(
+            "method.stepsize: theorems are about the mean of honest workers;"
+            ' "theory" is not allowed with [attack], or with another rule in [server]'
+        )
 
 
 class ProblemCache:

@@ -83,7 +83,7 @@ def centered_clipping(rows, clip=0.5, steps=8):
     return v
 
 
-def trimmed_mean(rows, trim=0.3):
+def trimmed_mean(rows, trim=0.34):
     b = int(trim * len(rows))
     return np.sort(rows, axis=0)[b : len(rows) - b].mean(axis=0)
 
@@ -94,7 +94,7 @@ def median(rows):
 
 REFERENCES = {
     "median": (median, {}),
-    "trimmed-mean": (trimmed_mean, {"trim": 0.3}),
+    "trimmed-mean": (trimmed_mean, {"trim": 0.34}),
     "geometric-median": (geometric_median, {}),
     "centered-clipping": (centered_clipping, {"clip": 0.5}),
 }

@@ -30,6 +30,9 @@ def test_vectors_have_the_norms_of_their_matrices():
     v, w = triangles.packed(a), triangles.packed(b)
     assert v.shape == (triangles.size(7),) and v @ w == pytest.approx(np.sum(a * b), rel=1e-13)
     assert np.allclose(triangles.unpacked(v, 7), a, rtol=1e-15)
+    x = np.arange(7.0)
+    assert np.allclose(triangles.times(np.array([v, w]), x), [a @ x, b @ x], rtol=1e-13)
+    assert triangles.times(np.zeros((0, v.size)), x).shape == (0, 7)
 
 
 @pytest.mark.parametrize("d", [1, 6, 35])

@@ -309,5 +309,5 @@ def test_byz_dasha_page(aggregate):
         assert near(end.x, same.x)
     theory = tables(keys | {"stepsize": "theory", "a": "theory"}, RANDK)
     assert run_tables(theory).attributes["stepsize"] > 0
-    with pytest.raises(InputError, match=r"^method\.stepsize: Byz-DASHA-PAGE"):
+    with pytest.raises(InputError, match=r"^method\.stepsize: theorems are about the mean"):
         run_tables(theory | {"server": {"aggregate": "median"}})

@@ -14,7 +14,7 @@ from mpisim.cli import main
 from mpisim.cli.plugins import SETTINGS
 from mpisim.core.errors import InputError
 from mpisim.methods.estimators import ESTIMATORS
-from mpisim.methods.method_table import METHODS, make_method
+from mpisim.methods.method_table import METHODS, make_method, needs_compressor
 from mpisim.testing.new import create
 from tests.comm.jobs import HANG_SECONDS, environment
 from tests.resumes import KEYS
@@ -105,6 +105,7 @@ def test_a_copy_starts_as_the_method_that_it_is_like(tmp_path, monkeypatch):
         )
         same = {"name": like, "estimator": original.estimator.name}
         assert copy.table() | same == original.table()
+        assert needs_compressor(name) == needs_compressor(like) == (like == "cd-adam")
         del METHODS[name], ESTIMATORS[name]
     with pytest.raises(InputError, match=r"^--like: unknown name 'fedavgg'; did"):
         create("method", "mine", tmp_path, "fedavgg")

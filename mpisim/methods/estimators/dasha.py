@@ -22,7 +22,6 @@ from mpisim.methods.estimators.batches import (
 from mpisim.methods.estimators.participation import Participation
 from mpisim.theory import dasha
 from mpisim.theory.setting import Setting, Step
-from mpisim.theory.stepsizes import theorem_only_for
 from mpisim.theory.tables import Case, Guarantee
 
 
@@ -184,11 +183,6 @@ class ByzDashaPage(DashaPage):
         m_i = self.star.dense(self.h_i)
         self.g_i, self.G = m_i.decoded(), self.star.collect(m_i)
         return self.star.broadcast(self.star.combine(self.G))
-
-    def theory_step(self, setting: Setting) -> Step:
-        if self.star.server.robust or self.star.attack is not None:
-            raise theorem_only_for("Byz-DASHA-PAGE", "the mean of honest workers")
-        return super().theory_step(setting)
 
     def guarantees(self, case: Case) -> list[Guarantee]:
         return []

@@ -211,7 +211,7 @@ class FedNLPP(FedNL):
         hessians = self.star.dense(self.oracle.hessians(x))
         self.H_i, self.H = hessians.decoded(), self.star.mean(hessians)
         self.l_i, self.l = self.star.zeros(self.star.m, 1), self.star.zeros(1)
-        sent = self.star.dense(products(self.H_i, x) - self.oracle.gradients(x))
+        sent = self.star.dense(triangles.times(self.H_i, x) - self.oracle.gradients(x))
         self.g_i, self.g = sent.decoded(), self.star.mean(sent)
         return self.next_step(x)
 
@@ -224,7 +224,7 @@ class FedNLPP(FedNL):
         C_i = star.compress(self.hessian, hessians - self.H_i[local], "hessian", clients.S)
         H_i = self.H_i[local] + self.alpha * C_i.decoded()
         l_i = norms(H_i - hessians)
-        g_i = products(H_i, x) + l_i * x - self.oracle.gradients(x, local)
+        g_i = triangles.times(H_i, x) + l_i * x - self.oracle.gradients(x, local)
         dl_i = star.compress(self._number, l_i - self.l_i[local], "dense", clients.S)
         dg_i = star.compress(self.compressor, g_i - self.g_i[local], clients=clients.S)
         self.H_i[local] = H_i
@@ -245,9 +245,3 @@ class FedNLPP(FedNL):
 def norms(rows: np.ndarray) -> np.ndarray:
     """|row| of each row (m, k), shape (m, 1)."""
     return np.sqrt(squared_norms(rows))[:, None]
-
-
-def products(H_i: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """H_i x for triangles (m, d (d + 1) / 2), shape (m, d)."""
-    rows = [times_vector(triangles.unpacked(row, len(x)), x) for row in H_i]
-    return np.array(rows).reshape(-1, len(x))
