@@ -161,9 +161,10 @@ class DashaPage(Dasha):
 class ByzDashaPage(DashaPage):
     """Byz-DASHA-PAGE: DASHA-PAGE whose server combines the g_i by the rule of ``[server]``.
 
-    m_i^{t+1} as in DASHA-PAGE
-    g_i^{t+1} = g_i^t + m_i^{t+1}, at the server, too
-    g^{t+1}   = rule(g_1^{t+1}, ..., g_n^{t+1})
+    With m_i^{t+1} as in DASHA-PAGE,
+
+        g_i^{t+1} = g_i^t + m_i^{t+1}, at the server, too
+        g^{t+1}   = rule(g_1^{t+1}, ..., g_n^{t+1})
 
     A rule for vectors that good workers agree on is one for the g_i, not for the m_i. With the mean
     it is DASHA-PAGE. The keys are DASHA-PAGE's.

@@ -34,7 +34,7 @@ class FedNL(Estimator):
     hessian : C, of vectors with the d (d + 1) / 2 numbers of a triangle, in which those off the
         diagonal are multiplied by sqrt(2): { name = "topk", k = 1000 }, or "symmetric-rank-k"
     option : "A" raises the eigenvalues of H^k to at least mu, "B" adds l^k, the mean of the l_i^k
-    alpha : "theory" is 1 / (1 + omega) of an unbiased C, else 1 - sqrt(1 - its alpha)
+    alpha : "theory" is 1 / (1 + omega) of an unbiased C, else 1 - sqrt(1 - alpha) of a biased one
     regularisation : mu of option A
 
     The step is stepsize g^k. "theory" is 1, Newton's. Let hess f be M-Lipschitz and at least mu I.
