@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.numerics import kernel_cache, processor
 from mpisim.core.protocols import Round
 from mpisim.core.rng import Streams
-from mpisim.core.schema import flat
+from mpisim.core.schema import flat, share_of
 from mpisim.core.terminal import report_once
 from mpisim.problems.base import Problem
 from mpisim.runs.experiment import Experiment
@@ -90,9 +91,20 @@ class Setup:
         self.oracle, self.estimator = self.state.oracle, self.state.estimator
         self.step, self.run = self._step(), self.state.run
         self._warn_of_bias()
+        self._warn_of_trim()
         self.reference = self.cache.minimiser(star) if settings.reference else None
         starts = {"schedule.at": experiment.method.schedule.starts(settings.rounds)}
         self._parameters = self.estimator.parameters() | starts
+
+    def _warn_of_trim(self) -> None:
+        """A line where a trimmed mean leaves nothing out."""
+        server = self.star.server
+        count = ceil(self.star.n / server.buckets)
+        if server.aggregate == "trimmed-mean" and not share_of(server.trim, count):
+            report_once(
+                f"mpisim: server.trim: {server.trim:g} of {count} values is less than one: the"
+                " trimmed mean leaves none out, and is the mean"
+            )
 
     def _warn_of_bias(self) -> None:
         """A line where a biased compressor meets a method whose proofs need an unbiased one."""
