@@ -17,6 +17,7 @@ from mpisim.comm.star import Star
 from mpisim.core.errors import InputError
 from mpisim.core.numerics import kernel_cache, processor
 from mpisim.core.protocols import Round
+from mpisim.core.registry import table_of
 from mpisim.core.rng import Streams
 from mpisim.core.schema import flat, share_of
 from mpisim.core.terminal import report_once
@@ -219,4 +220,4 @@ class ProblemCache:
 def problem_key(experiment: Experiment) -> tuple[Any, ...]:
     """Equal for experiments whose problems are the same on the same ranks."""
     seed = experiment.run.seed if experiment.problem.seeded else None
-    return repr(experiment.table["problem"]), experiment.run.dtype, seed
+    return repr(table_of(experiment.problem)), experiment.run.dtype, seed
