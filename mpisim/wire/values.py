@@ -1,4 +1,4 @@
-"""Messages that are values of a known number, one behind the other: vectors, factors, coefficients.
+"""Messages that are values of a known number: vectors, factors, coefficients, eigenvectors.
 
 `mpisim.wire.sparse` has those that are some coordinates of a vector.
 """
@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.numerics.sums import add_rows, rounded
+from mpisim.core.numerics.triangles import ROOT_2
 from mpisim.wire.base import (
     CodedMessage,
     Form,
@@ -22,7 +23,7 @@ from mpisim.wire.base import (
     Message,
     Packed,
     Precision,
-    check_sizes,
+    checked,
     pack_tensors,
     same,
 )
@@ -50,7 +51,7 @@ class ValuesForm(Form):
         return 8 * self.sizes
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Any:
-        check_sizes(self, data, sizes)
+        data, _ = checked(self, data, sizes)
         return self.message(self, data.view(self.precision.wire).reshape(self.shape))
 
 
@@ -125,11 +126,7 @@ def is_sent_itself(k: int, shape: tuple[int, int]) -> bool:
 
 
 class CodedValuesForm(ValuesForm):
-    """Values of which the exponents may be coded.
-
-    With the codec "entropy" the sign and the upper 8 bits of the exponents of all values are coded
-    together, and the rest stands behind.
-    """
+    """Codec "entropy": signs and 8 upper bits of exponents are coded, the rest stands behind."""
 
     codec: str
 
@@ -142,11 +139,10 @@ class CodedValuesForm(ValuesForm):
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Any:
         if self.codec != "entropy":
             return super().decode(data, sizes)
-        check_sizes(self, data, sizes)
+        data, sizes = checked(self, data, sizes)
         low, payload = self.precision.bits - 9, np.empty(self.workers, np.int64)
         shape = self.workers, prod(self.shape[1:])
         codes, lower = np.empty(shape, np.uint16), np.empty(shape, np.uint64)
-        data = np.ascontiguousarray(data)
         check(*entropy.read_symbols(data, sizes, codes, lower, low, payload))
         numbers = codes.astype(np.uint64) << np.uint64(low) | lower
         values = numbers.astype(UNSIGNED[self.precision.wire.itemsize]).view(self.precision.wire)
@@ -308,3 +304,45 @@ def _combine(out, ptr, rows, which, values):
             for j in range(out.shape[1]):
                 out[i, j] += values[t] * rows[r, j]
             t += 1
+
+
+class Spectral(CodedValues):
+    """``values``: (m, k, D + 1), an eigenvalue and its vector in each row.
+
+    Decodes to the triangle of sum_t lambda_t u_t u_t^T (`mpisim.core.numerics.triangles`).
+    """
+
+    def decoded(self) -> np.ndarray:
+        out = np.zeros((self.form.workers, self.form.d), self.form.precision.arithmetic)
+        _add(out, self.in_arithmetic())
+        return out
+
+
+@dataclasses.dataclass(eq=False)
+class SpectralForm(CodedValuesForm):
+    """``k`` pairs of a matrix with ``side`` rows, d = side (side + 1) / 2."""
+
+    message = Spectral
+    side: int
+    k: int
+    codec: str = "paper"
+
+    @property
+    def shape(self) -> tuple[int, int, int]:  # type: ignore[override]
+        return self.workers, self.k, self.side + 1
+
+
+@njit(cache=True)
+def _add(out, values):
+    """out[i] += the triangle of worker i, pair after pair."""
+    m, k, side = values.shape[0], values.shape[1], values.shape[2] - 1
+    root = out.dtype.type(ROOT_2)
+    for i in range(m):
+        for t in range(k):
+            scale, u, place = values[i, t, 0], values[i, t, 1:], 0
+            for a in range(side):
+                factor = scale * u[a]
+                for b in range(a):
+                    out[i, place + b] += root * factor * u[b]
+                out[i, place + a] += factor * u[a]
+                place += a + 1
