@@ -59,7 +59,7 @@ class Run:
     reference : compute the minimiser of a convex problem, and log `suboptimality` and
         `distance_sq`
     columns : further columns of the log: "pi", "estimates", "adaptive", "denominators",
-        "layers", "uniform"
+        "layers", "points", "uniform"
     debug : poison what a method must not use, and compare the ranks after each round; a method that
         is wrong ends the run with a line. The log is the same, clocks apart
     stop : conditions that end the run before ``rounds``

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Self, cast
+from typing import ClassVar, Self, cast
 
 import numpy as np
 
@@ -17,27 +17,23 @@ from mpisim.core.arrays import EVALUATION, to_host
 from mpisim.core.lazy_rows import LazyRows, row_blocks
 from mpisim.core.numerics.lanes import dot
 from mpisim.core.numerics.sums import add_rows
-from mpisim.core.registry import Registry
+from mpisim.core.registry import Registry, registered
+from mpisim.core.schema import package_table
 from mpisim.core.state import Stateful
+from mpisim.methods.estimators.base import Estimator
+from mpisim.methods.estimators.participation import Clocked
 from mpisim.methods.optimizers import Optimizer
 from mpisim.problems.base import Problem, ProblemWithTestSet
-from mpisim.runs.log.schema import Column
+from mpisim.runs.log.schema import OF_METRICS, Column
 
 METRICS: Registry[Metric] = Registry("metric")
-METRICS.provide(
-    "mpisim.runs",
-    {"named_columns": ("adaptive", "denominators", "estimates", "layers", "pi", "uniform")},
-)
+METRICS.provide(__package__, package_table(__file__, "modules.toml"))
 
 
 def metric(name: str):
     """Class decorator: makes a metric known under ``name`` in ``run.columns``."""
 
-    def register(cls):
-        METRICS[name] = cls
-        return cls
-
-    return register
+    return registered(METRICS, name)
 
 
 def column(name: str, text: str, unit: str = "1") -> Column:
@@ -50,21 +46,28 @@ class Metric(Stateful, Observer, ABC):
 
     What it keeps between two calls is declared (`mpisim.core.state`), and `check` sets its start.
 
-    star, problem, optimizer : the run's
+    star, problem, estimator, optimizer : the run's
     logged : whether x^k has a row in the log
     """
 
     columns: ClassVar[Sequence[Column]]
     star: Star
     problem: Problem
+    estimator: Estimator
     optimizer: Optimizer
     logged: Callable[[int], bool]
 
     def bind(
-        self, star: Star, problem: Problem, optimizer: Optimizer, logged: Callable[[int], bool]
+        self,
+        star: Star,
+        problem: Problem,
+        estimator: Estimator,
+        optimizer: Optimizer,
+        logged: Callable[[int], bool],
     ) -> Self:
         """A copy for a run."""
-        return self._bind(star=star, problem=problem, optimizer=optimizer, logged=logged)
+        context = {"problem": problem, "estimator": estimator, "optimizer": optimizer}
+        return self._bind(star=star, logged=logged, **context)
 
     def _mean(self, rows: np.ndarray | LazyRows) -> np.ndarray:
         """The mean of rows (m, d) over all workers, (d,), on every rank. Collective."""
@@ -95,12 +98,7 @@ class Metric(Stateful, Observer, ABC):
 class Tests(Metric):
     """Columns of a problem with a test set, which are always logged."""
 
-    columns: ClassVar[Sequence[Column]] = [
-        column("train_accuracy", "share of the training samples classified rightly"),
-        column("test_loss", "mean loss on the test set at x^k"),
-        column("test_accuracy", "share of the test samples classified rightly"),
-        column("test_grad_norm_sq", "squared norm of the gradient of the test loss"),
-    ]
+    columns = OF_METRICS["tests"]
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         shares, gradients = cast(ProblemWithTestSet, self.problem).test(x)
@@ -113,32 +111,27 @@ class Tests(Metric):
 class Events(Metric):
     """Columns of a method on an event clock, which are always logged."""
 
-    columns: ClassVar[Sequence[Column]] = [
-        column("simulated_seconds", "time on the event clock at which x^k was known", "s"),
-        column("delay", "mean age, in steps of the server, of the messages of the last step"),
-        column("idle_share", "share of the workers' time not spent on messages that have arrived"),
-    ]
-
-    def __init__(self, estimator: Any):
-        self.estimator = estimator
+    columns = OF_METRICS["events"]
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         parts = vars(self.estimator)
         if "now" not in parts:  # x^0
             return 0.0, 0.0, 0.0
-        return float(parts["now"]), float(parts["delay"]), self.estimator.idle_share
+        idle = cast(Clocked, self.estimator).idle_share
+        return float(parts["now"]), float(parts["delay"]), idle
 
 
 def metrics_of(
     names: Iterable[str],
     star: Star,
     problem: Problem,
+    estimator: Estimator,
     optimizer: Optimizer,
     logged: Callable[[int], bool],
 ) -> list[Metric]:
     """The metrics called ``names``, in this order, and those of a test set, all on the star."""
     kinds = [METRICS[name] for name in names] + [Tests] * problem.tested
-    metrics = [kind().bind(star, problem, optimizer, logged) for kind in kinds]
+    metrics = [kind().bind(star, problem, estimator, optimizer, logged) for kind in kinds]
     for metric in metrics:
         star.attach(metric)
     return metrics

@@ -10,13 +10,15 @@ from numba import njit
 
 from mpisim.comm.uploads import Upload
 from mpisim.core.arrays import METRIC, to_host
+from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows, row_blocks
 from mpisim.core.numerics.lanes import dot, sum_of
+from mpisim.core.numerics.sums import squared_norms
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.optimizers import Moments
 from mpisim.methods.oracle import LazyGradients
 from mpisim.problems.explicit import ExplicitProblem
-from mpisim.runs.log.schema import Column
+from mpisim.runs.log.schema import OF_METRICS, Column
 from mpisim.runs.metrics import Metric, column, metric
 
 
@@ -33,10 +35,7 @@ class Adaptive(Metric):
     x did not move. Each logged row computes the gradients at both points.
     """
 
-    columns: ClassVar[Sequence[Column]] = [
-        column("adaptive_L_plus_sq", "(L_+^t)^2 of the step from x^{k-1} to x^k"),
-        column("adaptive_L_pm_sq", "(L_±^t)^2 of the step from x^{k-1} to x^k"),
-    ]
+    columns = OF_METRICS["adaptive"]
 
     last = Shared("x^{k-1}")
 
@@ -94,12 +93,7 @@ class Estimates(Metric):
     warm-up), and for v without one.
     """
 
-    columns: ClassVar[Sequence[Column]] = [
-        column("error_up", "|g^ - g| of round k - 1: server against gradients"),
-        column("error_down", "|g~ - g^| of round k - 1: workers against server"),
-        column("v_mean", "mean of the coordinates of Adam's v before round k"),
-        column("v_max", "largest coordinate of Adam's v before round k"),
-    ]
+    columns = OF_METRICS["estimates"]
 
     g = Shared("the mean gradient of the round in progress")
     errors = AtServer("of its estimates")
@@ -140,9 +134,7 @@ class Denominators(Metric):
     optimizers without second moments.
     """
 
-    columns: ClassVar[Sequence[Column]] = [
-        column("denominator_spread", "largest over smallest denominator of Adam in round k - 1")
-    ]
+    columns = OF_METRICS["denominators"]
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         if not isinstance(self.optimizer, Moments) or not self.optimizer.t:
@@ -221,12 +213,7 @@ class Pi(Metric):
     if nothing was compressed in it. A sender of several messages counts with the last.
     """
 
-    columns: ClassVar[Sequence[Column]] = [
-        column("pi_up", "|C(v) - v|^2 / |v|^2 of round k - 1, mean over its senders"),
-        column("pi_up_max", "|C(v) - v|^2 / |v|^2 of round k - 1, largest of a sender"),
-        column("pi_down", "|C(v) - v|^2 / |v|^2 of round k - 1, at the server"),
-        column("pi_code", "1 - |C(v) - v| / |v| of round k - 1, at the server, by layer"),
-    ]
+    columns = OF_METRICS["pi"]
 
     pi_i = PerWorker("of its senders")
     pi = AtServer("of the server's message")
@@ -258,6 +245,32 @@ class Pi(Metric):
         return mean, largest, self.pi, self.pi_code
 
 
+@metric("points")
+class Points(Metric):
+    """The points x_i that workers keep between rounds, as they are when x^k is known.
+
+    NaN in row 0, which has none. `InputError` for methods whose workers keep none.
+    """
+
+    columns = OF_METRICS["points"]
+
+    def check(self) -> None:
+        if not self.estimator.points:
+            raise InputError(
+                f'run.columns: "points" is not allowed with estimator {self.estimator.name!r},'
+                " whose workers keep no points between rounds"
+            )
+
+    def values(self, x: np.ndarray) -> tuple[float, ...]:
+        x_i = vars(self.estimator).get(self.estimator.points)
+        if x_i is None:
+            return np.nan, np.nan
+        away = to_host(x_i - x, METRIC).astype(np.float64)
+        rows = np.stack([self.problem.losses(x_i), squared_norms(away)], axis=1)
+        loss, spread = (self.star.sum_over_workers(rows) / self.star.n).tolist()
+        return loss, spread
+
+
 @metric("uniform")
 class Uniform(Metric):
     """E |grad f(x^)|^2 at the iterate that theorems return, whatever ``log_every`` is.
@@ -267,9 +280,7 @@ class Uniform(Metric):
     gradient once more.
     """
 
-    columns: ClassVar[Sequence[Column]] = [
-        column("mean_grad_norm_sq", "mean of |grad f(x^j)|^2, j < k; in row 0 of x^0")
-    ]
+    columns = OF_METRICS["uniform"]
 
     total = Shared("the sum over the rounds so far")
     rounds = Shared("their number")
@@ -285,7 +296,7 @@ class Uniform(Metric):
 
     def _grad_norm_sq(self, x: np.ndarray) -> float:
         if isinstance(self.problem, ExplicitProblem):
-            grad = self.problem.whole(x)[1]
+            grad = self.problem.loss_and_gradient(x)[1]
         else:
             g_i = to_host(self.problem.losses_and_gradients(x)[1], METRIC)
             grad = self._mean(g_i)

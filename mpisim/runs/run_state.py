@@ -75,10 +75,10 @@ class RunState:
         self.hidden = self.estimator.server_point and not star.is_server
         self.optimizer = self.method.optimizer.bind(round.rounds)
         self.run = _with_log_every(experiment.run, self.estimator, problem, rows)
-        context = star, problem, self.optimizer, self.run.logs
+        context = star, problem, self.estimator, self.optimizer, self.run.logs
         self.metrics = metrics_of(self.run.columns or (), *context)
         if self.estimator.on_events or star.simulated:
-            self.metrics.append(Events(self.estimator).bind(*context))
+            self.metrics.append(Events().bind(*context))
         self.evaluator = Evaluator(star, self.oracle, self.metrics)
         self.parts: dict[str, Stateful] = {"estimator": self.estimator, "optimizer": self.optimizer}
         self.parts |= {f"metric {i}": metric for i, metric in enumerate(self.metrics)}

@@ -130,6 +130,14 @@ def test_a_share_is_rounded_down_as_it_is_written(share, n, count):
     assert trimmed[0] == pytest.approx(rows[count : n - count].mean(), rel=1e-14)
 
 
+def test_a_trimmed_mean_that_leaves_nothing_out_is_said(capsys):
+    for trim, warned in ((0.34, False), (0.3, True)):
+        server = {"aggregate": "trimmed-mean", "trim": trim, "buckets": 2}
+        run(GD, IDENTITY, server=server)
+        line = "server.trim: 0.3 of 3 values is less than one"
+        assert (line in capsys.readouterr().err) == warned
+
+
 class Block:
     """The workers of one of several ranks, and what all of them know."""
 

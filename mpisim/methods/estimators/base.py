@@ -66,6 +66,7 @@ class Estimator(Stateful, ABC):
     server_point : x^k is known to the server alone, so that the method sends what the workers need
         of it. All know x^0, but off the server later points are NaN. Rows of the log are evaluated
         at x^k, which costs no bits.
+    points : the state with the points that workers keep between rounds, for ``run.columns``
     partial : whether clients may drop out of its rounds, by ``fleet.simulate``
     on_events : whether its rounds are steps of an event clock, with columns of their own
     replayed : whether its bits follow from the seed where no length depends on values
@@ -80,6 +81,7 @@ class Estimator(Stateful, ABC):
     examples: ClassVar[Sequence[Mapping[str, Any]]] = ()
     permk_tables: ClassVar[bool] = False
     server_point: ClassVar[bool] = False
+    points: ClassVar[str] = ""
     partial: ClassVar[bool] = False
     on_events: ClassVar[bool] = False
     replayed: ClassVar[bool] = True

@@ -80,6 +80,7 @@ class MarinaP(Estimator):
     p: float | Theory = "theory"
 
     server_point = True
+    points = "w_i"
     w_i = PerWorker("points of the workers")
     x = AtServer("x^{k-1}")
 
