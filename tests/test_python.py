@@ -1,7 +1,6 @@
 """`import mpisim`: what it offers and costs, and that it does what the command line does."""
 
 import ast
-import dataclasses
 import shutil
 import subprocess
 import sys
@@ -165,24 +164,6 @@ def test_experiments_and_tables_in_a_notebook(grid):
         assert shown._repr_html_().count("<tr>") >= 3 and "<table>" in shown._repr_html_()
     assert len(repr(runs).splitlines()) == 5
     assert {"bits_per_worker"} <= set(all_rows(runs.logs))
-
-
-def test_every_command_about_logs_has_a_function():
-    for name in (
-        "tune",
-        "report",
-        "verify",
-        "study",
-        "claims",
-        "card",
-        "fleet",
-        "sweep",
-        "table",
-        "plot",
-    ):
-        assert name in mpisim.__all__
-    fields = [field.name for field in dataclasses.fields(mpisim.Result)]
-    assert fields == ["status", "x", "rows", "attributes", "log"]
 
 
 def experiment(**changes) -> mpisim.Experiment:

@@ -12,8 +12,7 @@ from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 from tests.helpers import run_tables
 from tests.methods import loops
-from tests.methods.loops import SEED, Loop, N, near
-from tests.methods.test_reference import top
+from tests.methods.loops import SEED, Loop, N, near, top
 
 ROUNDS, GAMMA = 25, 0.3
 TOPK, RANDK = {"name": "topk", "k": 5}, {"name": "randk", "k": 20}

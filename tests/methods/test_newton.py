@@ -9,9 +9,8 @@ from mpisim.core.numerics import triangles
 from mpisim.core.rng import Draw, Streams
 from mpisim.problems import PROBLEMS
 from tests.helpers import run_tables
-from tests.methods.loops import SEED, Loop, N, near
+from tests.methods.loops import SEED, Loop, N, near, top
 from tests.methods.test_downlink import ROUNDS, tables
-from tests.methods.test_reference import top
 from tests.problems.support import FORMS, attach, make_rows
 
 RANGES = [(0, 60), (60, 61), (61, 300), (300, 301), (301, 700)]
@@ -119,6 +118,7 @@ def fednl(loop, option, C, alpha, mu=0.2):
     return x
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("option", ["A", "B"])
 @pytest.mark.parametrize("name", HESSIANS)
 def test_trajectory(name, option):

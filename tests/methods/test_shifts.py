@@ -8,12 +8,11 @@ import pytest
 from mpisim.compressors import make
 from mpisim.core.errors import InputError, WireError
 from mpisim.core.rng import Draw, Streams
-from mpisim.wire.flags import Flags, FlagsForm
+from mpisim.wire.signs import Flags, FlagsForm
 from tests.compressors.cases import DOUBLE
 from tests.helpers import run_tables
-from tests.methods.loops import SEED, Loop, N, near
+from tests.methods.loops import SEED, Loop, N, near, top
 from tests.methods.test_downlink import GAMMA, RANDK, ROUNDS, TOPK, tables
-from tests.methods.test_reference import top
 
 
 def ef21_sgdm(loop, eta=0.3):

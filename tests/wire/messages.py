@@ -1,9 +1,11 @@
-"""Random messages of every kind, for tests."""
+"""Random messages of every kind, and bits that are refused, for tests."""
 
 import numpy as np
+import pytest
 
 from mpisim.compressors.rank import nearly_square
-from mpisim.wire.base import Message, Precision
+from mpisim.core.errors import WireError
+from mpisim.wire.base import Form, Message, Precision
 from mpisim.wire.codecs import CODECS
 from mpisim.wire.composed import Sum, SumForm
 from mpisim.wire.exponents import Exponents, ExponentsForm
@@ -11,15 +13,15 @@ from mpisim.wire.fewer import Fewer, FewerForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.signs import Points, PointsForm, SignsForm
 from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
-from mpisim.wire.spectral import Spectral, SpectralForm
-from mpisim.wire.values import Dense, DenseForm, Factors, FactorsForm
+from mpisim.wire.values import Dense, DenseForm, Factors, FactorsForm, Spectral, SpectralForm
+from tests.wire import string_elias
 
 WIDTHS = [np.dtype("float32"), np.dtype("float64")]
 PRECISIONS = [Precision(wire, arithmetic) for wire in WIDTHS for arithmetic in WIDTHS]
 KINDS = ["dense", "seeded", "explicit", "entropy explicit", "levels", "block levels"]
 KINDS += ["worker levels", "e1 levels", "entropy levels", "exponents", "entropy exponents"]
 KINDS += ["signs", "points", "entropy points", "sum", "factors", "entropy factors", "fewer"]
-KINDS += ["spectral"]
+KINDS += ["spectral", "entropy spectral"]
 
 
 def random_message(
@@ -67,9 +69,9 @@ def random_message(
         kinds = "entropy points", "fewer", "points"
         parts = tuple(random_message(one, rng, d, m, precision) for one in kinds)
         return Sum(SumForm(m, precision, tuple(part.form for part in parts)), parts)
-    if kind == "spectral":  # of a matrix (D, D), with what is left of d as zeros
+    if kind.endswith("spectral"):  # of a matrix (D, D), with what is left of d as zeros
         side = int(rng.integers(1, 1 + max(1, int(np.sqrt(2 * d) - 0.5))))
-        form = SpectralForm(d, m, precision, side, int(rng.integers(1, side + 1)))
+        form = SpectralForm(d, m, precision, side, int(rng.integers(1, side + 1)), codec)
         return Spectral(form, _floats(rng, form.shape, wire))
     if kind.endswith("factors"):
         cut = int(rng.integers(0, d + 1))
@@ -119,3 +121,10 @@ def contents(message: Message) -> dict[str, bytes]:
     if hasattr(message, "inner"):
         result |= contents(message.inner)
     return result
+
+
+def refused(form: Form, bits: str, match: str) -> None:
+    """These bits are no message of a worker."""
+    data = np.frombuffer(string_elias.to_bytes(bits), np.uint8)
+    with pytest.raises(WireError, match=match):
+        form.decode(data, np.array([data.size]))

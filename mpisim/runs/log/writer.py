@@ -8,6 +8,7 @@ any moment, whatever ends the process or the machine.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,20 +16,17 @@ from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import h5py
 import numpy as np
 
-from mpisim.comm.communicators import side_of
+from mpisim.comm.communicators import Comm, side_of
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, OutputError
 from mpisim.core.files import FileLock, Locked, create_atomic, image, leads_to, make_folder, writing
 from mpisim.runs.log.journal import RECORD_ROWS, Journal, Mark, path_for
 from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION, Column, row_type, worker_columns
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
 
 FLUSH_SECONDS = 1.0  # within which rows are in the journal, and the first ones in the HDF5 file
 BEHIND_SECONDS, BEHIND_SHARE = 10.0, 0.1  # by how much the HDF5 file may be behind; of elapsed ones
@@ -41,6 +39,7 @@ class LogWriter:
     """Writes one log; files of its name are replaced.
 
     attributes : of the root; schema : columns; rows : array of `row_type` that it starts with
+    sha256 : of the HDF5 file, as it was written last
 
     Raises `InputError` if it cannot be written. The methods raise `OutputError`. After that no row
     is written any more, and `finish` raises it again: what a failed write or sync left on the disk
@@ -151,6 +150,7 @@ class LogWriter:
         ended = {"status": status, "end": "" if status == "running" else now()}
         attributes = self.attributes | ended | {DIGEST: self.journal.digest()}
         content = image(lambda file: self._fill(file, attributes, x, workers or {}))
+        self.sha256 = hashlib.sha256(content).hexdigest()
         written = create_atomic(self.path, [content], require=self._require_same_files)
         if self._file is not None:
             os.close(self._file)
@@ -220,7 +220,7 @@ def now() -> str:
 
 
 @contextmanager
-def locked(comm: MPI.Intracomm, log: Path | None) -> Iterator[None]:
+def locked(comm: Comm, log: Path | None) -> Iterator[None]:
     """Hold the lock of a log, on rank 0, while a run writes it. Collective.
 
     Every rank raises the same `InputError` if another process holds it, or if there can be no log
