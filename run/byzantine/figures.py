@@ -11,7 +11,7 @@ from mpisim.analysis.study import Figure, Grid, Line, Lines, value_of
 from mpisim.runs.log.reader import Log
 
 BITS = Axis("bits_up", log=False)
-BLUE, ORANGE, GREEN = style.COLOURS[:3]
+BLUE, ORANGE, GREEN, _, PURPLE = style.COLOURS[:5]
 QUESTION = ("", "no quote: measured here")
 TARGET = 1e-2  # of |grad f(x^0)|^2
 
@@ -30,10 +30,13 @@ LINES = Lines((ROBUST, DENSE, MEAN), BITS, attack)
 
 BYZ = {"method.name": "byz-dasha-page"}
 CM = {"server.aggregate": "median"}
-MARINA = Line("Byz-VR-MARINA, median", BLUE, CM | {"method.name": "vr-marina"})
+VR = {"method.name": "vr-marina"}
+DASHED = (0, (4, 1.5))
+MARINA = Line("Byz-VR-MARINA, geometric median", BLUE, RFA | VR)
+MARINA_CM = Line("Byz-VR-MARINA, median", PURPLE, CM | VR, DASHED)
 DASHA = Line("Byz-DASHA-PAGE, median", GREEN, CM | BYZ)
-DASHA_RFA = Line("Byz-DASHA-PAGE, geometric median", ORANGE, RFA | BYZ, (0, (4, 1.5)))
-METHODS = Lines((DASHA, DASHA_RFA, MARINA), BITS, attack)
+DASHA_RFA = Line("Byz-DASHA-PAGE, geometric median", ORANGE, RFA | BYZ, DASHED)
+METHODS = Lines((DASHA, MARINA, DASHA_RFA, MARINA_CM), BITS, attack)
 
 
 def reaches(line: Line, logs: Sequence[Log]) -> Claim:
@@ -64,6 +67,7 @@ def dasha(logs: list[Log]) -> Iterator[Claim]:
     """Which rule it survives with, and what it needs beside Byz-VR-MARINA."""
     yield reaches(DASHA, logs)
     yield reaches(DASHA_RFA, logs)
+    yield reaches(MARINA_CM, logs)
     yield METHODS.fewer(DASHA, MARINA, QUESTION, logs)
 
 
