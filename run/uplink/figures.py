@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mpisim.analysis import style
 from mpisim.analysis.claims import Claim
-from mpisim.analysis.curves import Axis
+from mpisim.analysis.curves import UNIFORM, Axis
 from mpisim.analysis.study import Figure, Grid, Line, Lines, value_of
 from mpisim.runs.log.reader import Log
 
@@ -38,7 +38,13 @@ SKIPPING = Lines(
 )
 
 SGDM = Line("EF21-SGDM, TopK", BLUE, {"method.name": "ef21-sgdm"})
-MOMENTUM = Lines((SGDM, EF21), BITS, lambda log: f"minibatches of {value_of(log, 'method.batch')}")
+MOMENTUM = Lines(
+    (SGDM, EF21),
+    BITS,
+    lambda log: f"minibatches of {value_of(log, 'method.batch')}",
+    ("minibatches of 4", "minibatches of 16"),
+    UNIFORM,
+)
 
 
 def shifts(logs: list[Log]) -> Iterator[Claim]:
