@@ -99,7 +99,13 @@ CASES = (
     Case("GD", ("2mbit/8mbit,20ms", "5mbit,50ms", "20mbit,1ms")),
     Case("GD", ("100mbit,1ms", "50mbit,5ms")),
     Case("GD", ("20mbit,100ms", "100mbit,10ms", "10mbit,30ms")),
-    Case("GD", ("5mbit/20mbit,5ms",) * 8),
+    Case(
+        "GD",
+        (
+            *("1mbit/10mbit,5ms", "2mbit/8mbit,100ms", "5mbit,20ms", "10mbit,1ms"),
+            *("20mbit,50ms", "50mbit,10ms", "100mbit,2ms", "100mbit,30ms"),
+        ),
+    ),
     Case("GD", ("5mbit,5ms", "10mbit,5ms"), loss=0.001),
     Case("natural", ("1mbit/5mbit,5ms", "4mbit/20mbit,10ms")),
     Case("natural", ("10mbit,2ms", "3mbit,20ms", "30mbit,60ms", "100mbit,1ms")),
