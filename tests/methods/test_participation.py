@@ -95,8 +95,8 @@ def pp_marina(loop):
 
 
 def _repeated(loop, drawn):
-    """As `arrived`, with the links' time for each message of a client."""
-    links, more = loop.links, LATENCY + on_wire(np.array([64.0 * loop.d]), 1)[0] / UP
+    """As `arrived`; each message of a client passes its link, and the latency passes once."""
+    links, more = loop.links, on_wire(np.array([64.0 * loop.d]), 1)[0] / UP
     pass_ = loop.pass_
     loop.pass_ = pass_ + more * (np.bincount(drawn, minlength=N) - 1) / 2
     come = loop.arrived(sorted(set(drawn.tolist())), 2)
