@@ -21,6 +21,7 @@ from mpisim.comm.links import parse as links
 from mpisim.core.errors import InputError
 from mpisim.core.schema import build, require
 from mpisim.core.terminal import is_terminal
+from mpisim.core.terminal import report as say
 from mpisim.runs.experiment import apply, read_toml
 from mpisim.runs.log.reader import Log
 
@@ -152,7 +153,7 @@ def _output(args: argparse.Namespace, logs: list[Path]) -> Path:
 
 def fleet(args: argparse.Namespace, argv: list[str]) -> int:
     """Print what runs would take if each client had a link of its own."""
-    from mpisim.analysis.fleet.table import draw, fleet_costs, fleet_table
+    from mpisim.analysis.fleet.table import draw, fleet_costs, fleet_table, without_clocks
 
     require(args.draws >= 1, "--draws", args.draws, "an integer >= 1")
     ms = args.fedscale
@@ -161,6 +162,9 @@ def fleet(args: argparse.Namespace, argv: list[str]) -> int:
         analysis.plot.check_output(args.out)
     logs = analysis.log_files.load(args.logs)
     fleets = _fleets(args, logs)
+    logs, left_out = without_clocks(logs)
+    if left_out:
+        say(left_out)
     if args.target:
         targets = [parse(text) for text in args.target]
     else:

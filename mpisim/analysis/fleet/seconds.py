@@ -3,8 +3,9 @@
 `Rounds` is what each row of a log asks of a client: seconds, hops and bits.
 
 A client receives its copy of the broadcast, computes, and sends its message. A round ends with its
-slowest client, or at the deadline. Where r of n clients take part, the fleet draws them; with more
-invited, the fastest r count, and the others are not waited for.
+slowest client, or at the deadline. Where r of n clients take part, they are those that sent in the
+run (`participants`), or the fleet draws them; with more invited, the fleet draws these, the fastest
+r count, and the others are not waited for.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.analysis.curves import Axis
+from mpisim.analysis.fleet.participants import Senders, who_sent
 from mpisim.analysis.link_model import Traffic, traffic
 from mpisim.comm.fleet import Clients, Fleet
 from mpisim.comm.links import on_wire
@@ -60,7 +62,7 @@ def _rows(rounds: Rounds, which: np.ndarray) -> Rounds:
     arrays = {
         field.name: getattr(rounds, field.name)[which]
         for field in dataclasses.fields(rounds)
-        if field.name != "n"
+        if field.name not in ("n", "who")
     }
     return Rounds(n=rounds.n, **arrays)
 
@@ -148,33 +150,49 @@ def _presence(seed, purpose, index, client):
 
 def _some(rounds: Rounds, row: int, fleet: Fleet, seed: int) -> tuple[float, int]:
     """Seconds of a row's rounds in which r of n clients send, and how many were left out."""
-    n, r, times = rounds.n, int(rounds.senders[row]), int(rounds.times[row])
-    invited = min(max(r, fleet.invited or r), n)
-    limit, total, left_out = fleet.deadline or inf, 0.0, 0
+    times, limit = int(rounds.times[row]), fleet.deadline or inf
+    total, left_out = 0.0, 0
     server = (rounds.seconds[row] - rounds.computing[row]) / times
     for index in range(int(rounds.index[row]) - times + 1, int(rounds.index[row]) + 1):
-        draw = Draw(Streams(seed), "fleet/invited", max(index, 0), 0, 1)
-        who = draw.subsets(n, invited)[0]
+        who, messages, r = _clients(rounds, row, index, fleet, seed)
+        if not who.size:
+            total += server
+            continue
+        most = np.flatnonzero(messages == messages.max())
         draw = Draw(Streams(seed), "fleet/busiest", max(index, 0), 0, 1)
-        busiest = draw.samples(np.array([invited]), 1)[0, 0]
-        taken = np.sort(_taken(rounds, row, times, fleet.clients(who, seed), busiest))
-        u = Draw(Streams(seed), "fleet/present", max(index, 0), 0, 1).uniforms(invited)[0]
+        busiest = most[draw.samples(np.array([len(most)]), 1)[0, 0]]
+        taken = _taken(rounds, row, times, fleet.clients(who, seed), messages, busiest)
+        order = np.argsort(taken, kind="stable")
+        taken, messages = taken[order], messages[order]
+        u = Draw(Streams(seed), "fleet/present", max(index, 0), 0, 1).uniforms(len(who))[0]
         # presence does not depend on speed, so it may be dealt to the sorted times
-        there, dropped = (
-            u >= 1 - fleet.availability,
-            u < 1 - fleet.availability * (1 - fleet.dropout),
-        )
-        arrived = taken[there & ~dropped]
-        in_time = arrived[arrived <= limit][:r]
-        waits = limit < inf and len(in_time) < min(r, int(there.sum()))
-        total += limit if waits else float(max(in_time, default=server))
-        left_out += r - len(in_time)
+        there = u >= 1 - fleet.availability
+        comes = u >= 1 - fleet.availability * (1 - fleet.dropout)
+        counts = np.flatnonzero(comes & (taken <= limit))[:r]  # the fastest r
+        waits = limit < inf and len(counts) < min(r, int(there.sum()))
+        total += limit if waits else float(max(taken[counts], default=server))
+        left_out += int(rounds.senders[row]) - int(messages[counts].sum())
     return total, left_out
 
 
-def _taken(rounds: Rounds, row: int, times: int, c: Clients, busiest: int) -> np.ndarray:
+def _clients(
+    rounds: Rounds, row: int, index: int, fleet: Fleet, seed: int
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Of the round before x^index: clients (ascending), messages of each, and how many count."""
+    n, r = rounds.n, int(rounds.senders[row])
+    invited = min(max(r, fleet.invited or r), n)
+    if rounds.who is not None and invited == r:
+        who, messages = np.unique(rounds.who(max(index - 1, 0)), return_counts=True)
+        return who, messages, len(who)
+    draw = Draw(Streams(seed), "fleet/invited", max(index, 0), 0, 1)
+    return draw.subsets(n, invited)[0], np.ones(invited, np.int64), r
+
+
+def _taken(
+    rounds: Rounds, row: int, times: int, c: Clients, messages: np.ndarray, busiest: int
+) -> np.ndarray:
     """Seconds of each of these clients in one of the row's rounds, shape (clients,)."""
-    up = np.full(len(c.up), rounds.up[row])
+    up = messages * rounds.up[row]
     up[busiest] = rounds.most[row]
     seconds = rounds.seconds[row] + (c.factor - 1) * rounds.computing[row]
     seconds = seconds + c.latency * rounds.hops[row] + up / c.up + rounds.down[row] / c.down
@@ -198,10 +216,7 @@ class FleetSeconds(Axis):
 
     def of(self, log: Log) -> Seconds:
         """The seconds of a log, and the share left out."""
-        rounds = rounds_of(log, self.fleet)
-        if self.ms is not None:
-            rounds = fedscale(rounds, self.ms)
-        return seconds(rounds, self.fleet, self.seed)
+        return seconds(rounds_of(log, self.fleet, self.ms), self.fleet, self.seed)
 
     def label(self, log: Log) -> str:
         return f"modelled seconds, {self.fleet}"
@@ -216,6 +231,7 @@ class Rounds:
     hops : how often a client's latency passes
     up, down : bits on the wire of a client, and most : of the one that sends most
     samples, payload : gradients of samples of a client, and the bits of its messages, both ways
+    who : k -> the clients that sent in round k, where not all do; None if the log does not say it
     """
 
     n: int
@@ -230,32 +246,53 @@ class Rounds:
     down: np.ndarray
     samples: np.ndarray
     payload: np.ndarray
+    who: Senders | None = None
 
 
-def rounds_of(log: Log, fleet: Fleet) -> Rounds:
-    """The rounds of a log; `InputError` where a column is missing, or they had a fleet's clock."""
-    if "simulated_seconds" in log.columns:
+def on_a_clock(log: Log) -> bool:
+    """Whether the run's rounds took seconds on the clock of a fleet."""
+    return "simulated_seconds" in log.columns
+
+
+def rounds_of(log: Log, fleet: Fleet, ms: float | None = None) -> Rounds:
+    """The rounds of a log; `InputError` where a column is missing, or they had a fleet's clock.
+
+    ms : by FedScale's formula, with so many milliseconds of a sample's inference
+    """
+    if on_a_clock(log):
         raise InputError(f"{log.path}: ran on a fleet's clock; see its column simulated_seconds")
     parts = [log.columns[f"time_{phase}"] for phase in OF_CLIENTS if f"time_{phase}" in log.columns]
     own = np.sum(parts, axis=0) if parts else np.zeros(log.rows)
     layout = str(log.config.get("run", {}).get("layout", "shared"))
     ranks = worker_ranks(int(log.attrs.get("ranks", 1)), layout)
     calls = log.column("oracle_calls")
+    each = None if isinstance(fleet.seconds, str) else fleet.seconds
     if fleet.seconds == "sample":
         if not calls[-1:].any():
             raise InputError(f"{log.path}: fleet.seconds = 'sample' needs a log with gradients")
-        return made(traffic(log), own, calls, fleet, own[-1] * ranks / calls[-1])
-    each = None if isinstance(fleet.seconds, str) else fleet.seconds
-    return made(traffic(log), own, calls, fleet, each)
+        each = own[-1] * ranks / calls[-1]
+    idle = "participants" in log.config.get("method", {})
+    counts, (who, several) = traffic(log), who_sent(log)
+    if several > 1 and counts.messages_up is not None:  # of a client, sent as one
+        counts = dataclasses.replace(counts, messages_up=counts.messages_up / several)
+    rounds = made(counts, own, calls, fleet, each, who, idle)
+    return rounds if ms is None else fedscale(rounds, ms)
 
 
 def made(
-    traffic: Traffic, own: np.ndarray, calls: np.ndarray, fleet: Fleet, each: float | None
+    traffic: Traffic,
+    own: np.ndarray,
+    calls: np.ndarray,
+    fleet: Fleet,
+    each: float | None,
+    who: Senders | None = None,
+    idle: bool = True,
 ) -> Rounds:
     """From cumulative columns.
 
     own : seconds of the slowest rank's clients; calls : gradients of samples, over all workers
     each : seconds of a sample's gradient; None for the seconds that were measured
+    who : see `Rounds`; idle : whether clients that do not send do not compute
     """
     n = int(traffic.workers.sum())
     columns = (
@@ -269,21 +306,41 @@ def made(
     counted = traffic.messages_up
     messages = n * times if counted is None else np.diff(counted, prepend=0.0)
     senders = np.clip(np.rint(messages / times), 0, n).astype(np.int64)
-    per_sender = np.maximum(senders, 1)
-    others = np.maximum(senders - 1, 1)
+    clients, repeats = _drawn(traffic.rounds.astype(np.int64), times, senders, n, who)
+    working = np.maximum(clients, 1) if idle else n
+    others = np.maximum(senders - repeats, 1)
     if each is not None:
-        alone = each * samples / per_sender
+        alone = each * samples / working
         seconds, computing = seconds - computing + alone, alone
     copy = down / (traffic.receivers or n)
-    rest = np.where(senders > 1, np.maximum(up - most, 0) / others, most)
-    rest = np.minimum(rest, most)  # of the others, equally long
+    rest = np.where(senders > repeats, np.maximum(up - most, 0) / others, most / repeats)
+    rest = np.minimum(rest, most / repeats)  # of a message of the others, equally long
     sent = np.minimum(np.maximum(times, messages / n), messages)
     return Rounds(
         n=n, senders=senders, times=times, index=traffic.rounds.astype(np.int64),
         seconds=seconds, computing=computing, hops=np.minimum(rounds, messages) + rounds,
-        up=on_wire(rest, sent), most=on_wire(most, sent), down=on_wire(copy, times),
-        samples=samples / per_sender, payload=most + copy,
+        up=on_wire(rest, sent), most=on_wire(most, sent * repeats), down=on_wire(copy, times),
+        samples=samples / working, payload=most + copy, who=who,
     )  # fmt: skip
+
+
+def _drawn(
+    ends: np.ndarray, times: np.ndarray, senders: np.ndarray, n: int, who: Senders | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """How many clients send in a round, and the messages of the one that sends most: (rows,) each.
+
+    Means over a row's rounds.
+    """
+    clients, repeats = senders.astype(float), np.ones(len(ends))
+    if who is not None:
+        for row in np.flatnonzero((senders < n) & (senders > 0)).tolist():
+            counts = [
+                np.unique(who(max(k, 0)), return_counts=True)[1]
+                for k in range(int(ends[row] - times[row]), int(ends[row]))
+            ]
+            clients[row] = np.mean([len(one) for one in counts])
+            repeats[row] = max(np.mean([one.max(initial=0) for one in counts]), 1.0)
+    return clients, repeats
 
 
 def fedscale(rounds: Rounds, ms: float) -> Rounds:
