@@ -1,4 +1,4 @@
-"""Processor seconds of 1,000 rounds on 20 fleets of a million clients, as `mpisim fleet` draws them."""
+"""Processor seconds of 1,000 rounds on 20 fleets of a million clients, as for `mpisim fleet`."""
 
 from __future__ import annotations
 

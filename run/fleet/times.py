@@ -119,17 +119,17 @@ def times(
 
 
 def _drawn(method: str, logs: Sequence[Log], one: Fleet) -> Times:
-    """On `DRAWS` fleets, with one of the runs each; infinity where it misses the target."""
-    ends, taken, left_out = [row(log) for log in logs], {}, [0.0]
-    rounds = [None if at is None else model.rounds_of(log, one) for log, at in zip(logs, ends)]
+    """On `DRAWS` fleets, with one of the runs each; infinity unless all reach the target."""
+    runs = [(at, model.rounds_of(log, one)) for log in logs if (at := row(log)) is not None]
+    if len(runs) < len(logs):
+        return Times(method, dict.fromkeys(range(1, DRAWS + 1), float("inf")))
+    taken, left_out = {}, []
     for seed in range(1, DRAWS + 1):
-        at, of_log = ends[seed % len(logs)], rounds[seed % len(logs)]
-        taken[seed] = float("inf")
-        if at is not None and of_log is not None:
-            result = model.seconds(of_log, one, seed)
-            taken[seed] = float(result.seconds[at])
-            left_out.append(result.left_out)
-    return Times(method, taken, left_out=float(np.mean(left_out[1:] or [0.0])))
+        at, rounds = runs[seed % len(runs)]
+        result = model.seconds(rounds, one, seed)
+        taken[seed] = float(result.seconds[at])
+        left_out.append(result.left_out)
+    return Times(method, taken, left_out=float(np.mean(left_out)))
 
 
 def simulated(log: Log) -> float:

@@ -1,8 +1,8 @@
 """Seconds of hosts whose links differ, measured in the lab and modelled.
 
 Each of 20 cases runs twice: on the links of its table, and on unlimited ones. The model of `mpisim
-fleet` computes from the second log what the first should have taken, with the clients that took part
-in each of its rounds. TCP's windows are open from the start.
+fleet` computes from the second log what the first should have taken, with the clients that took
+part in each of its rounds. TCP's windows are open from the start.
 """
 
 from __future__ import annotations
