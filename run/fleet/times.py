@@ -120,14 +120,17 @@ def times(
 
 def _drawn(method: str, logs: Sequence[Log], one: Fleet) -> Times:
     """On `DRAWS` fleets, with one of the runs each; infinity unless all reach the target."""
-    runs = [(at, model.rounds_of(log, one)) for log in logs if (at := row(log)) is not None]
+    runs = [
+        model.rows_of(model.rounds_of(log, one), slice(at + 1))
+        for log in logs
+        if (at := row(log)) is not None
+    ]
     if len(runs) < len(logs):
         return Times(method, dict.fromkeys(range(1, DRAWS + 1), float("inf")))
     taken, left_out = {}, []
     for seed in range(1, DRAWS + 1):
-        at, rounds = runs[seed % len(runs)]
-        result = model.seconds(rounds, one, seed)
-        taken[seed] = float(result.seconds[at])
+        result = model.seconds(runs[seed % len(runs)], one, seed)
+        taken[seed] = float(result.seconds[-1])
         left_out.append(result.left_out)
     return Times(method, taken, left_out=float(np.mean(left_out)))
 

@@ -229,7 +229,7 @@ def test_a_million_clients_and_a_thousand_rounds_in_little_memory(make_log, comm
     sent |= {"framing_bits_up": 0 * k, "framing_bits_down": 0 * k}
     million = make_log(rounds=rounds_, columns=sent, attrs={"workers": n, "ranks": 1})
     words = "fleet", "--fleet", "mlab:US", "--set", "fleet.dropout=0.05", "--draws", "2"
-    command(*words, make_log())  # compiles
+    command(*words, million)  # compiles
     script = "import resource, sys; from mpisim.cli import main; main(sys.argv[1:]);"
     script += "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     job = [sys.executable, "-c", script, *words, str(million)]

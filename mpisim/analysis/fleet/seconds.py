@@ -49,22 +49,25 @@ def seconds(rounds: Rounds, fleet: Fleet, seed: int | None = None) -> Seconds:
     left_out, sent = 0.0, 0
     everyone = np.flatnonzero(rounds.senders == rounds.n)
     if everyone.size:
-        slowest[everyone], left_out = _all(_rows(rounds, everyone), fleet, seed)
+        slowest[everyone], left_out = _all(rows_of(rounds, everyone), fleet, seed)
         sent = rounds.n * everyone.size
-    for row in np.flatnonzero((rounds.senders < rounds.n) & (rounds.senders > 0)):
-        taken, late = _some(rounds, int(row), fleet, seed)
+    some = np.flatnonzero((rounds.senders < rounds.n) & (rounds.senders > 0))
+    clients = fleet.clients(np.arange(rounds.n), seed) if some.size and rounds.n < BLOCK else None
+    for row in some:
+        taken, late = _some(rounds, int(row), fleet, seed, clients)
         slowest[row] = max(slowest[row], taken)
         left_out, sent = left_out + late, sent + int(rounds.senders[row])
     return Seconds(np.cumsum(slowest), left_out / max(sent, 1))
 
 
-def _rows(rounds: Rounds, which: np.ndarray) -> Rounds:
+def rows_of(rounds: Rounds, which: np.ndarray | slice) -> Rounds:
+    """Some of the rows."""
     arrays = {
         field.name: getattr(rounds, field.name)[which]
         for field in dataclasses.fields(rounds)
         if field.name not in ("n", "who")
     }
-    return Rounds(n=rounds.n, **arrays)
+    return Rounds(n=rounds.n, who=rounds.who, **arrays)
 
 
 def _all(rounds: Rounds, fleet: Fleet, seed: int) -> tuple[np.ndarray, float]:
@@ -73,7 +76,7 @@ def _all(rounds: Rounds, fleet: Fleet, seed: int) -> tuple[np.ndarray, float]:
     Those who drop out, beside those who are late, are counted by their chance.
     """
     order = np.lexsort((rounds.down, rounds.up))  # rows that ask for much alike, side by side
-    rows = _rows(rounds, order)
+    rows = rows_of(rounds, order)
     slowest, late = rows.seconds - rows.computing, 0
     limit = rows.times * (inf if fleet.deadline is None else fleet.deadline)
     draw = Draw(Streams(seed), "fleet/busiest", 0, 0, 1)
@@ -148,8 +151,13 @@ def _presence(seed, purpose, index, client):
     return (words[index % philox.WORDS] >> np.uint64(11)) * 2.0**-53
 
 
-def _some(rounds: Rounds, row: int, fleet: Fleet, seed: int) -> tuple[float, int]:
-    """Seconds of a row's rounds in which r of n clients send, and how many were left out."""
+def _some(
+    rounds: Rounds, row: int, fleet: Fleet, seed: int, clients: Clients | None
+) -> tuple[float, int]:
+    """Seconds of a row's rounds in which r of n clients send, and how many were left out.
+
+    clients : all n; None for those of a round to be drawn in it
+    """
     times, limit = int(rounds.times[row]), fleet.deadline or inf
     total, left_out = 0.0, 0
     server = (rounds.seconds[row] - rounds.computing[row]) / times
@@ -161,7 +169,8 @@ def _some(rounds: Rounds, row: int, fleet: Fleet, seed: int) -> tuple[float, int
         most = np.flatnonzero(messages == messages.max())
         draw = Draw(Streams(seed), "fleet/busiest", max(index, 0), 0, 1)
         busiest = most[draw.samples(np.array([len(most)]), 1)[0, 0]]
-        taken = _taken(rounds, row, times, fleet.clients(who, seed), messages, busiest)
+        c = clients.of(who) if clients else fleet.clients(who, seed)
+        taken = _taken(rounds, row, times, c, messages, busiest)
         order = np.argsort(taken, kind="stable")
         taken, messages = taken[order], messages[order]
         u = Draw(Streams(seed), "fleet/present", max(index, 0), 0, 1).uniforms(len(who))[0]
