@@ -47,17 +47,11 @@ class Diagonal(mpisim.Problem, rows_of_points=True):
         self.identical, self.convex = s == 0, True
         self.identity = f"diagonal, d = {self.d}, s = {s:g}, kappa = {self.kappa:g}"
         j, angle = np.arange(self.d, dtype=float), 2 * np.pi * np.arange(n) / n
+        self.a = self.kappa ** -((GOLDEN * j) % 1)
+        self.target = np.where(j % 2 == 0, 1.0, -1.0)  # x*
         phi = 2 * np.pi * ((GOLDEN**2 * j + 0.5) % 1)
-        self.a, self.target, self.z, self.cosine, self.sine = (
-            values.astype(self.dtype)
-            for values in (
-                self.kappa ** -((GOLDEN * j) % 1),
-                np.where(j % 2 == 0, 1.0, -1.0),  # x*
-                np.where(j % 4 < 2, 1.0, -1.0),
-                np.sqrt(2) * s * np.cos(phi),
-                np.sqrt(2) * s * np.sin(phi),
-            )
-        )
+        self.cosine, self.sine = np.sqrt(2) * s * np.cos(phi), np.sqrt(2) * s * np.sin(phi)
+        self.z = np.where(j % 4 < 2, 1.0, -1.0)
         self.every = np.column_stack([np.cos(angle), np.sin(angle)])  # s c_ij = C cosine - S sine
         self.turn = self.every[first : first + count]
 
