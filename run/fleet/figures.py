@@ -2,10 +2,10 @@
 
 from mpisim.analysis.study import Figure, Grid, Grids
 
-from . import deadline, drawn, winners
+from . import deadline, drawn, hundred, winners
 
 RUNS = (Grid("a9a"), Grid("million"), Grid("shadowheart"), Grid("shadowheart-million"))
-MAP = (*RUNS[:2], Grid("shadowheart-map"), Grid("shadowheart-million-map"))
+MAP = (*RUNS[:2], Grid("shadowheart-map"))
 FIGURES = [
     Figure("seconds", "seconds by country", Grids(RUNS), drawn.draw, drawn.claims),
     Figure(
@@ -28,5 +28,12 @@ FIGURES = [
         Grid("deadline"),
         deadline.draw,
         deadline.claims,
+    ),
+    Figure(
+        "hundred",
+        "a round of a hundred clients of the US, with a million weights",
+        Grid("hundred"),
+        hundred.draw,
+        hundred.claims,
     ),
 ]

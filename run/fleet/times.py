@@ -26,12 +26,12 @@ SAMPLE = {"a9a": 1e-5, "million": 0.1}
 DEADLINES = {"a9a": (None, 0.2, 0.1, 0.05), "million": (None, 300.0, 100.0, 30.0)}
 TITLES = {
     "a9a": "a9a: 123 weights, 100 clients",
-    "million": "a million weights, 100 clients",
+    "million": "a million weights, 10 clients",
 }
-SOME = {"fedavg": "FedAvg", "pp-marina": "PP-MARINA"}  # with participants
+SOME = {"fedavg": "FedAvg, 30%", "pp-marina": "PP-MARINA, 30%"}  # of the clients take part
 METHODS = (
     *("gd", "marina", "diana", "ef21", "ef21-2way", "dasha", "fedavg", "scaffnew"),
-    *("FedAvg, 30 of 100", "PP-MARINA, 30 of 100", "shadowheart"),
+    *(*SOME.values(), "shadowheart"),
 )
 
 
@@ -41,9 +41,9 @@ def problem_of(log: Log) -> str:
 
 
 def method_of(log: Log) -> str:
-    """One of `METHODS`: its label where some of the clients take part."""
-    method, r = str(log.attrs["method"]), log.config["method"].get("participants")
-    return f"{SOME[method]}, {r} of {log.n}" if r else method
+    """One of `METHODS`."""
+    method = str(log.attrs["method"])
+    return SOME[method] if "participants" in log.config["method"] else method
 
 
 def fleet(problem: str, links: str, sigma: float = 0.0, deadline: float | None = None) -> Fleet:
