@@ -102,7 +102,7 @@ def _draw(tables: Mapping[str, Cells], along: str) -> tuple[Any, Any]:
             close = rivals(first, others)
             second = (close or others)[0]
             hatch = "////" if close else ""
-            box = {"facecolor": COLOURS[first.method], "alpha": 0.4, "linewidth": 0}
+            box = {"facecolor": COLOURS[first.method], "edgecolor": "white", "alpha": 0.4}
             panel.fill_between([x - 0.5, x + 0.5], y - 0.5, y + 0.5, hatch=hatch, **box)
             text = f"{short(first.method)}\n{seconds_text(first.median)}\n"
             text += f"{short(second.method)} × {second.median / first.median:.2f}"
@@ -130,7 +130,9 @@ def short(method: str) -> str:
 
 def seconds_text(seconds: float) -> str:
     """Seconds or hours."""
-    return f"{seconds:.3g} s" if seconds < 3600 else f"{seconds / 3600:.3g} h"
+    if seconds >= 3600:
+        return f"{seconds / 3600:.3g} h"
+    return f"{seconds:.0f} s" if seconds >= 1000 else f"{seconds:.3g} s"
 
 
 def first_of(where: str, methods: Sequence[Times], family: Collection[str]) -> Evidence:
