@@ -50,7 +50,9 @@ def draw(logs: Sequence[Log]) -> Any:
         panel.set_xscale("log")
         panel.set_yscale("log")
         panel.set_title(country)
-        panel.sharey(grid[0, 0])
+    low, high = zip(*(panel.get_ylim() for panel in grid[0]), strict=True)
+    for panel in grid[0]:
+        panel.set_ylim(min(low), max(high))
     grid[0, 0].set_ylabel("seconds to 1e-4")
     style.remark(figure, f"deadline of a round, seconds ({FREE:g}: none is late)")
     panels.legend(figure, panels.colours_of([(line.label, line.colour) for line in LINES]))

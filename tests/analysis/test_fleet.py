@@ -230,8 +230,8 @@ def test_a_million_clients_and_a_thousand_rounds_in_little_memory(make_log, comm
     million = make_log(rounds=rounds_, columns=sent, attrs={"workers": n, "ranks": 1})
     words = "fleet", "--fleet", "mlab:US", "--set", "fleet.dropout=0.05", "--draws", "2"
     command(*words, million)  # compiles
-    script = "import resource, sys; from mpisim.cli import main; main(sys.argv[1:]);"
-    script += "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    script = "import sys; from mpisim.cli import main; main(sys.argv[1:]);"
+    script += "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
     job = [sys.executable, "-c", script, *words, str(million)]
     done = subprocess.run(job, check=True, capture_output=True, text=True)
     kilobytes = int(done.stdout.splitlines()[-1])
