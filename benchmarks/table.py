@@ -33,7 +33,7 @@ def show(runs: dict[str, list[dict]]) -> None:
     for what, rows in runs.items():
         row, ratios = rows[-1], [row["ratio"] for row in rows]
         measured, against = (f"{row[key]:.4g} {row['unit']}" for key in ("measured", "against"))
-        middle, *ends = (f"{ratio:.3g}" for ratio in interval(np.log(ratios)))
+        middle, *ends = (f"{ratio:.4g}" for ratio in interval(np.log(ratios)))
         ratio, bound = middle + f" [{', '.join(ends)}]" * (len(rows) > 1), row["bound"]
         print(
             f"{what:{width}} {measured:>12} {against:>12} {ratio:>22} {len(rows):4} {bound:>9}"

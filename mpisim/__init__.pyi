@@ -9,6 +9,7 @@ from .analysis.api import tune as tune
 from .analysis.commands import artifact as artifact
 from .analysis.commands import card as card
 from .analysis.commands import claims as claims
+from .analysis.commands import fleet as fleet
 from .analysis.commands import report as report
 from .analysis.commands import study as study
 from .analysis.commands import verify as verify

@@ -1,5 +1,6 @@
 """What several tests use: small experiments, run in this process, and dense references."""
 
+import functools
 import os
 import random
 from collections.abc import Iterable
@@ -76,6 +77,7 @@ def cut_rows(file: h5py.File, rows: int) -> None:
         file["rounds"][name].attrs.update(attributes)
 
 
+@functools.cache
 def dense(data: str) -> tuple[np.ndarray, np.ndarray]:
     """Rows (N, d) and labels -1 / +1, from the text file, with no code of the package."""
     import bz2
@@ -87,28 +89,7 @@ def dense(data: str) -> tuple[np.ndarray, np.ndarray]:
     features = {"sample": 123, "mushrooms": 112, "a9a": 123}[data]
     with opener(path, "rb") as file:
         rows, labels = load_svmlight_file(file, n_features=features, zero_based=False)
-    return rows.toarray(), np.where(labels == labels.min(), -1.0, 1.0)
-
-
-def weighted_rows(a: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """a^T weights, every column summed in the same order: equal columns have equal sums.
-
-    In mushrooms dozens of columns of a shard are equal, so that TopK has ties to break.
-    """
-    return np.add.reduce(a * weights[:, None], axis=0)
-
-
-def dense_nonconvex(data: str, n: int):
-    """x -> gradients (n, d) of mean (1 - sigmoid(y a.x))^2 over contiguous blocks, and d."""
-    rows, labels = dense(data)
-    m = len(rows) // n
-    blocks = [(rows[i * m : (i + 1) * m], labels[i * m : (i + 1) * m]) for i in range(n)]
-
-    def gradients(x):
-        out = []
-        for a, y in blocks:
-            s = 1 / (1 + np.exp(-y * (a @ x)))
-            out.append(weighted_rows(a, -2 * s * (1 - s) ** 2 * y) / m)
-        return np.array(out)
-
-    return gradients, rows.shape[1]
+    result = rows.toarray(), np.where(labels == labels.min(), -1.0, 1.0)
+    for array in result:
+        array.flags.writeable = False  # all tests share them
+    return result

@@ -1,7 +1,6 @@
 """`import mpisim`: what it offers and costs, and that it does what the command line does."""
 
 import ast
-import dataclasses
 import shutil
 import subprocess
 import sys
@@ -84,6 +83,42 @@ def test_report_is_the_command(grid, tmp_path, command):
     assert "2 runs: 2 done" in written.read_text()
 
 
+def test_runs_that_were_read_are_as_good_as_their_paths(grid, tmp_path):
+    runs, expected = mpisim.load(grid), mpisim.table(grid, 1e-2)
+    assert mpisim.table(runs, 1e-2) == mpisim.table(list(runs), 1e-2) == expected
+    drawn = [mpisim.plot(one).axes[0].lines[0].get_xydata().tolist() for one in (runs, grid)]
+    assert drawn[0] == drawn[1]
+    one = [mpisim.plot(log).axes[0].lines[0].get_label() for log in (runs[0], runs[0].path)]
+    assert one[0] == one[1]
+    pages = [mpisim.report(logs, tmp_path / "page.html").read_text() for logs in (runs, [grid])]
+    assert len(pages[0]) > 10_000 and pages[0].count("<section") == pages[1].count("<section")
+
+
+def test_tables_take_conditions_as_figures_do(grid):
+    [best] = mpisim.table(grid, 1e-2, best=True)
+    assert best == mpisim.table(grid, 1e-2, where="method.stepsize == 0.1")[0]
+    assert len(mpisim.table(grid, 1e-2, where=["seed == 1", "method.stepsize < 1"])) == 2
+
+
+def test_fleet_is_the_command(grid, command):
+    costs = mpisim.fleet(grid, ["10mbit,20ms", {"links": "mlab:US", "seed": 7}], draws=3)
+    words = ["--draws", 3, "--set", "fleet.seed=7"]
+    text = command("fleet", grid, "--fleet", "mlab:US", *words)
+    rows = [
+        [line.split() for line in one.splitlines() if "mlab:US" in line]
+        for one in (text, repr(costs))
+    ]
+    assert rows[0] == rows[1] and len(rows[0]) == 2
+    assert costs[-1].target.level == 12 and min(costs[-1].levels) > 0
+    frame = costs.to_pandas()
+    assert list(frame["draws"]) == [3] * 4 and set(frame["target"]) == {12}
+    assert "mlab:US" in costs._repr_html_()
+    with pytest.raises(mpisim.InputError, match="no log has a table"):
+        mpisim.fleet(grid)
+    with pytest.raises(mpisim.InputError, match="draws: 0 is not allowed"):
+        mpisim.fleet(grid, "mlab:US", draws=0)
+
+
 def test_card_is_the_command(command):
     text = command("card", "randk", "--set", "compressor.k=3", "--d", "30")
     card = mpisim.card("randk", d=30, k=3)
@@ -129,13 +164,6 @@ def test_experiments_and_tables_in_a_notebook(grid):
         assert shown._repr_html_().count("<tr>") >= 3 and "<table>" in shown._repr_html_()
     assert len(repr(runs).splitlines()) == 5
     assert {"bits_per_worker"} <= set(all_rows(runs.logs))
-
-
-def test_every_command_about_logs_has_a_function():
-    for name in ("tune", "report", "verify", "study", "claims", "card", "sweep", "table", "plot"):
-        assert name in mpisim.__all__
-    fields = [field.name for field in dataclasses.fields(mpisim.Result)]
-    assert fields == ["status", "x", "rows", "attributes", "log"]
 
 
 def experiment(**changes) -> mpisim.Experiment:

@@ -20,7 +20,7 @@ from typing import Any
 import mpisim
 from mpisim.compressors.base import COMPRESSORS
 from mpisim.methods.estimators import ESTIMATORS
-from mpisim.methods.method_table import METHODS, UNCOMPRESSED
+from mpisim.methods.method_table import METHODS, needs_compressor
 from mpisim.methods.optimizers import OPTIMIZERS
 from mpisim.problems.data.sample import write_sample
 from mpisim.runs.experiment import PROBLEMS
@@ -71,7 +71,7 @@ def experiments() -> Iterator[tuple[Table, Table, Table]]:
         method = table(name, ESTIMATORS[pair.estimator], OPTIMIZERS[pair.optimizer])
         method |= KEYS.get(name, {})
         compressor = DEALING.get(name, RANDK)
-        yield logistic, method, {} if name in UNCOMPRESSED else compressor
+        yield logistic, method, compressor if needs_compressor(name) else {}
     for name, kind in COMPRESSORS.items():
         if name == "symmetric-rank-k":  # it compresses Hessians alone
             yield logistic, {"name": "fednl", "hessian": table(name, kind)}, {}

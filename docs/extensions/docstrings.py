@@ -6,6 +6,8 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from formulas import display, inline
+
 FIELD = re.compile(r"^(\w[\w, ]*) : (.*)$")  # "n : workers over all ranks"
 
 
@@ -40,25 +42,30 @@ def without(keys: set[str], docstring: str) -> str:
 def summary(kind: type) -> str:
     """The first paragraph of a docstring."""
     first = (inspect.getdoc(kind) or "").split("\n\n")[0]
-    return escaped(" ".join(first.split()))
+    return typeset(" ".join(first.split()))
 
 
 def escaped(text: str) -> str:
     return re.sub(r"([|*<])", r"\\\1", text)
 
 
+def typeset(text: str) -> str:
+    """A sentence as Markdown, with its formulas in LaTeX."""
+    return inline(text, lambda formula: f"${formula}$", escaped)
+
+
 def markdown(docstring: str) -> str:
-    """A docstring as Markdown: formulas as code, listed names as bullets, signs as they are."""
+    """A docstring as Markdown: formulas in LaTeX, listed names as bullets, signs as they are."""
     return "\n\n".join(_paragraph(one) for one in docstring.split("\n\n"))
 
 
 def _paragraph(text: str) -> str:
     lines = text.split("\n")
     if all(line.startswith("    ") for line in lines):
-        return text
-    if len(lines) > 1 and all(re.match(r"\S+ += |\s{4}", line) for line in lines):
-        return "\n".join(f"    {line}" for line in lines)
-    return escaped("\n".join(bullets(lines)))
+        return f"```math\n{display([line[4:] for line in lines])}\n```"
+    if all(re.match(r"\S+ += |\s{4}", line) for line in lines) and len(lines) > 1:
+        return f"```math\n{display(lines)}\n```"
+    return typeset("\n".join(bullets(lines)))
 
 
 def bullets(lines: Iterable[str]) -> Iterator[str]:
@@ -77,8 +84,18 @@ def bullets(lines: Iterable[str]) -> Iterator[str]:
 
 
 def rst(docstring: Sequence[str]) -> list[str]:
-    """A docstring's lines as reStructuredText."""
-    plain = (re.sub(r"([|*])|_(?![\w`])", r"\\\g<0>", line) for line in docstring)
-    if any(set(line.strip()) == {"-"} for line in docstring if line.strip()):
-        return list(plain)  # numpydoc sections, which napoleon reads
-    return list(bullets(plain))
+    """A docstring's lines as reStructuredText, with their formulas in LaTeX."""
+    lines = list(docstring)
+    if not any(set(line.strip()) == {"-"} for line in lines if line.strip()):
+        lines = list(bullets(lines))  # else napoleon reads the sections of numpydoc
+    return [_rst_line(line) for line in lines]
+
+
+def _rst_line(line: str) -> str:
+    if line.startswith("    ") or FIELD.match(line):
+        return line
+    return inline(line, lambda formula: f":math:`{formula}`", _rst_words)
+
+
+def _rst_words(text: str) -> str:
+    return re.sub(r"([|*])|_(?![\w`])", r"\\\g<0>", text)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import names_and_keys
-from docstrings import escaped, rst
+from docstrings import rst, typeset
 from names_and_keys import belongs
 
 from mpisim.analysis import results
@@ -69,7 +69,7 @@ def columns() -> str:
         ("methods on an event clock", Events.columns),
     ]
     rows = [
-        [f"`{name}`", kind.__name__, unit, escaped(text), when]
+        [f"`{name}`", kind.__name__, unit, typeset(text), when]
         for when, group in groups
         for name, kind, unit, text in group
     ]
@@ -79,7 +79,7 @@ def columns() -> str:
 def worker_columns() -> str:
     """The columns of ``/workers``."""
     columns = WORKERS + LABELS
-    rows = [[f"`{n}`", kind.__name__, unit, escaped(text)] for n, kind, unit, text in columns]
+    rows = [[f"`{n}`", kind.__name__, unit, typeset(text)] for n, kind, unit, text in columns]
     return table(["column", "type", "unit", "meaning"], rows)
 
 

@@ -22,7 +22,7 @@ def _mathml(node: Element, display: str) -> str:
 
 
 def _inline(writer: Any, node: Element) -> None:
-    writer.body.append(_mathml(node, "inline"))
+    writer.body.append(f'<span class="inline-formula">{_mathml(node, "inline")}</span>')
     raise SkipNode
 
 

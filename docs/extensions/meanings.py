@@ -18,7 +18,7 @@ HESSIANS = {
     "hessian": "C, of vectors with the d (d + 1) / 2 numbers of a triangle",
     "option": '"A" raises the eigenvalues of H^k to at least mu, "B" adds l^k',
     "alpha": 'step size of the Hessians; "theory" is 1 / (1 + omega) of an unbiased C, else'
-    " 1 - sqrt(1 - its alpha)",
+    " 1 - sqrt(1 - alpha)",
     "regularisation": 'mu of option "A"',
 }
 

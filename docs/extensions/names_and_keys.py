@@ -12,7 +12,7 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from docstrings import described, escaped, markdown, summary, without
+from docstrings import described, escaped, markdown, summary, typeset, without
 from meanings import MEANINGS
 
 from mpisim.analysis.formatting import markdown as table
@@ -69,7 +69,7 @@ def method_names() -> str:
 def method_keys() -> str:
     """The keys of any method."""
     keys = [field.name for field in dataclasses.fields(Method) if field.name != "name"]
-    rows = [[f"`{key}`", escaped(MEANINGS["method"][key])] for key in keys]
+    rows = [[f"`{key}`", typeset(MEANINGS["method"][key])] for key in keys]
     return table(["key", "meaning"], rows)
 
 
@@ -175,7 +175,7 @@ def rows_of(kind: type, defaults: Mapping[str, Any], wheres: Sequence[str]) -> I
     for key, field in fields(kind):
         allowed = describe(hints[field.name]).replace(" or absent", "").replace("'", '"')
         value = shown(defaults.get(key, default(field)))
-        yield [f"`{key}`", escaped(allowed), value, escaped(meant[key])]
+        yield [f"`{key}`", escaped(allowed), value, typeset(meant[key])]
 
 
 def meanings(kind: type, wheres: Sequence[str]) -> dict[str, str]:

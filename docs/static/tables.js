@@ -5,7 +5,9 @@ addEventListener("DOMContentLoaded", () => {
     for (const row of table.tBodies[0].rows)
       [...row.cells].forEach((cell, i) => { if (names[i]) cell.dataset.column = names[i]; });
   }
-  for (const box of document.querySelectorAll("pre, article math, .table-wrapper, .toc-tree-container, .sidebar-scroll"))
+  for (const formula of document.querySelectorAll(".inline-formula"))
+    formula.classList.toggle("wide", formula.offsetWidth > formula.closest("p, td, li, dd, div").clientWidth);
+  for (const box of document.querySelectorAll("pre, .inline-formula.wide, .table-wrapper, .toc-tree-container, .sidebar-scroll"))
     if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
 });
 

@@ -11,7 +11,7 @@ from typing import Any
 from mpisim.analysis import costs, formatting, log_files
 from mpisim.analysis import tune as tuning
 from mpisim.analysis.formatting import html
-from mpisim.analysis.log_files import PathLike
+from mpisim.analysis.log_files import Logs, PathLike, selected
 from mpisim.analysis.plot import check_output, draw, save
 from mpisim.analysis.rows import all_rows
 from mpisim.analysis.show import run_list
@@ -69,7 +69,7 @@ def load(paths: PathLike | Iterable[PathLike]) -> Runs:
 
 
 def plot(
-    paths: PathLike | Iterable[PathLike],
+    paths: Logs,
     x: str = "bits_up",
     y: str = "grad_norm_sq",
     output: PathLike | None = None,
@@ -77,6 +77,7 @@ def plot(
 ) -> Any:
     """Draw column ``y`` of logs against column ``x``; returns the matplotlib figure.
 
+    ``paths``: as for `mpisim.load`, or the runs that it has read.
     ``output``: a .png, .pdf or .svg to write, too. Options: those of `mpisim.analysis.plot.draw`.
     """
     if output is not None:
@@ -88,25 +89,27 @@ def plot(
 
 
 def table(
-    paths: PathLike | Iterable[PathLike],
+    paths: Logs,
     target: float | str | Sequence[float | str],
     y: str = "grad_norm_sq",
     framing: bool = False,
     network: str | None = None,
+    where: str | Sequence[str] = (),
+    best: bool | str = False,
 ) -> costs.Costs:
     """The rounds, bits and seconds until the first row that meets a target: mean and median over
     the seeds, the number of runs, and how many reach it.
 
+    paths : as for `mpisim.load`, or the runs that it has read
     target : a level of column ``y``, or a text as of ``mpisim show --target``: "loss<=0.1"; or
         several
     framing : count headers, lengths and padding with the payload
     network : model the seconds for it, such as "100mbit,1ms"
+    where, best : which runs, as in `mpisim.analysis.log_files.selected`
     """
-    targets = [target] if isinstance(target, str | float | int) else list(target)
-    texts = [one if isinstance(one, str) else f"{y}={float(one)!r}" for one in targets]
     on = None if network is None else links.parse(network)
-    wanted = [costs.parse(text, "target") for text in texts]
-    return costs.Costs(log_files.load(paths), wanted, on, framing)
+    logs = selected(log_files.load(paths), where, best)
+    return costs.Costs(logs, costs.targets(target, y), on, framing)
 
 
 def guarantees(experiment: Any, epsilon: float = 1e-2, comm: Any = None) -> formatting.Text:

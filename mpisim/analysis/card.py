@@ -34,6 +34,7 @@ WORKERS = 64
 TOGETHER = (1, 4, 16, 64)  # workers whose mean is taken
 REPEATS = 5
 LARGEST = 10_000_000
+ROUNDINGS = 1e-12  # errors of float32 are smaller
 HEAD = (
     *("d", "vectors", "bits/coordinate", "p5", "p95", "entropy", "slack"),
     *("NMSE", "+-", "scaled", "above bound", "above sphere"),
@@ -123,11 +124,15 @@ VECTORS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
 
 
 def bound_to(spec: Mapping[str, Any], d: int, workers: int = WORKERS) -> Compressor:
-    """The compressor of a table in dimension d; `InputError` if it needs a problem."""
+    """The compressor of a table in dimension d; `InputError` if it cannot do without a problem."""
     require(1 <= d <= LARGEST, "--d", d, f"an integer from 1 to {LARGEST}")
     compressor = make(spec).bind(d, workers, SINGLE)
     if compressor.fitted:
-        raise InputError(f"card: {spec['name']!r} is fitted to a problem, and a card has none")
+        try:
+            compressor.compress(np.ones((1, d)), _draw(1))
+        except Exception:
+            line = f"card: {spec['name']!r} is fitted to a problem, and a card has none"
+            raise InputError(line) from None
     return compressor
 
 
@@ -191,6 +196,13 @@ def mean_errors(spec: Mapping[str, Any], d: int) -> list[float]:
     return errors
 
 
+def _slope(errors: Sequence[float]) -> str:
+    """The power of n that fits `mean_errors` best; nothing where one is roundings alone."""
+    if min(errors) < ROUNDINGS:
+        return ""
+    return f"; slope {np.polyfit(np.log(TOGETHER), np.log(errors), 1)[0]:.2f}"
+
+
 def seconds(compressor: Compressor) -> tuple[float, float]:
     """Seconds to compress and encode a vector, and to decode it: medians."""
     v = np.random.default_rng(3).standard_normal((1, compressor.d))
@@ -235,6 +247,7 @@ def _lines(
     yield "above bound: scaled 4^(bits/coordinate), at least 1 for the worst v; others may be below"
     yield "above sphere: scaled over the least error on average over all directions"
     yield "measured omega and alpha: of the vectors above with the largest mean error"
+    yield "A - B: bounds the NMSE of the mean of n equal vectors; slope: the power of n"
     for compressor in compressors:
         yield ""
         yield f"d = {compressor.d}"
@@ -248,11 +261,13 @@ def _lines(
             yield f"  omega: {number(compressor.omega)} claimed, {worst:.4g} {spread}"
         if compressor.alpha is not None:
             yield f"  alpha: {number(compressor.alpha)} claimed, {1 - worst:.4g} {spread}"
-        if compressor.A is not None:
-            yield f"  A: {number(compressor.A)}, B: {number(compressor.B)}, of {WORKERS} workers"
         errors = mean_errors(spec, compressor.d)
+        A, B = compressor.A, compressor.B
+        if A is not None and B is not None:
+            constants = f"A: {number(A)}, B: {number(B)}, A - B: {number(A - B)} claimed"
+            yield f"  {constants} of {WORKERS} workers, {errors[-1]:.4g} measured"
         pairs = [f"{e:.4g} (n = {n})" for n, e in zip(TOGETHER, errors, strict=True)]
-        yield f"  NMSE of the mean of n workers: {', '.join(pairs)}"
+        yield f"  NMSE of the mean of n workers: {', '.join(pairs)}{_slope(errors)}"
         yield _time_line(compressor, max(row.bits.mean() for row in in_dimension))
     least = least_dimension(spec, max(dimensions))
     if least is not None:

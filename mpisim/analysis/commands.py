@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mpisim.analysis import card as cards
 from mpisim.analysis import costs, log_files, results
 from mpisim.analysis.claims import SUFFIX, Claim, read_folder
+from mpisim.analysis.fleet.table import FleetCosts, of_logs
 from mpisim.analysis.formatting import Text
-from mpisim.analysis.log_files import PathLike, selected
+from mpisim.analysis.log_files import Logs, PathLike, selected
 from mpisim.analysis.report import report as page
 from mpisim.analysis.results.artifact import write
 from mpisim.analysis.study import Job, load
@@ -22,42 +23,69 @@ from mpisim.comm.communicators import all_ranks
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, MpisimError
+from mpisim.core.schema import build
 from mpisim.runs import plugins
-from mpisim.runs.log.reader import read
+from mpisim.runs.log.reader import Log, read
 from mpisim.runs.sweep.points import Spread, exit_code
 
 NETWORKS = ("10mbit", "100mbit", "1gbit")  # of a page
 
 
 def report(
-    paths: PathLike | Iterable[PathLike],
+    paths: Logs,
     output: PathLike,
     networks: Sequence[str] = NETWORKS,
     targets: Sequence[str] = (),
     title: str = "",
-    where: Sequence[str] = (),
-    best: str | None = None,
+    where: str | Sequence[str] = (),
+    best: bool | str | None = None,
     fleets: Sequence[Fleet] = (),
 ) -> Path:
     """Write the page of ``mpisim plot -o FILE.html``; returns its path.
 
-    paths : as for `mpisim.load`; a folder with those below it
+    paths : as for `mpisim.load`, or the runs that it has read; a folder with those below it
     networks, targets : such as "100mbit,1ms" and "loss<=0.1"
     where, best : which runs, as in `mpisim.analysis.log_files.selected`
     fleets : of clients, among which the reader chooses
     """
     on = [links.parse(text) for text in networks]
     wanted = [costs.parse(text) for text in targets]
-    named = [paths] if isinstance(paths, PathLike) else list(paths)
-    folder = Path(named[0]) if len(named) == 1 and Path(named[0]).is_dir() else None
-    found = log_files.below(folder) if folder else log_files.find(named)
-    logs, refused = log_files.readable(log_files.by_settings(found))
+    named = [paths] if isinstance(paths, PathLike | Log) else list(paths)
+    places = [Path(one) for one in named if not isinstance(one, Log)]
+    folder = places[0] if len(named) == len(places) == 1 and places[0].is_dir() else None
+    refused: list[InputError] = []
+    if len(places) < len(named):
+        logs = log_files.load(named)
+    else:
+        found = log_files.below(folder) if folder else log_files.find(places)
+        logs, refused = log_files.readable(log_files.by_settings(found))
     logs = selected(logs, where, best)
     text = page(
         folder, logs, networks=on, targets=wanted, fleets=fleets, title=title, refused=refused
     )
     log_files.write_output(Path(output), text.encode())
     return Path(output)
+
+
+def fleet(
+    paths: Logs,
+    fleets: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]] = (),
+    target: float | str | Sequence[float | str] = (),
+    y: str = "grad_norm_sq",
+    draws: int = 20,
+) -> FleetCosts:
+    """The seconds until a target on fleets of clients, as ``mpisim fleet`` prints them.
+
+    paths : as for `mpisim.load`, or the runs that it has read
+    fleets : links such as "mlab:US", or tables ``[fleet]``; those of the logs unless given
+    target : as for `mpisim.table`; the end of the shortest run unless given
+    draws : of each fleet's clients
+    """
+    logs = log_files.load(paths)
+    several = [fleets] if isinstance(fleets, str | Mapping) else fleets
+    tables = [{"links": one} if isinstance(one, str) else dict(one) for one in several]
+    built = [build(Fleet, table, "fleet") for table in tables or of_logs(logs)]
+    return FleetCosts(logs, built, costs.targets(target, y), draws)
 
 
 class Verified(list[Check]):

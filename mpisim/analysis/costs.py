@@ -87,6 +87,13 @@ def parse(text: str, where: str = "--target") -> Target:
     return Target(y, level, sign == ">=" or (sign == "=" and "accuracy" in y))
 
 
+def targets(given: float | str | Sequence[float | str], y: str) -> list[Target]:
+    """Targets from levels of column ``y`` and from texts, one or several."""
+    several = [given] if isinstance(given, str | float | int) else given
+    texts = [one if isinstance(one, str) else f"{y}={float(one)!r}" for one in several]
+    return [parse(text, "target") for text in texts]
+
+
 class Spread(NamedTuple):
     """Mean, sample standard deviation and median over seeds; the deviation of one run is None."""
 

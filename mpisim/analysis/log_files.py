@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mpisim.analysis.settings import cell
-from mpisim.analysis.tune import ranked
+from mpisim.analysis.tune import DEFAULT, ranked
 from mpisim.core.errors import InputError, suggestion
 from mpisim.core.files import make_folder, write_atomic, writing
 from mpisim.core.schema import parse_toml
@@ -21,6 +21,7 @@ from mpisim.runs.log.reader import Log, read_each
 from mpisim.runs.log.untrusted import DAMAGE, opened, run_isolated
 
 PathLike = str | os.PathLike
+Logs = PathLike | Log | Iterable[PathLike | Log]
 SUFFIX = ".h5"
 # Settings by which logs are ordered; those that vary stand between the first and the last.
 FIRST = ("method.name", "compressor.name", "problem.name", "problem.data")
@@ -33,9 +34,17 @@ SIGNS: dict[str, Callable[[Any, Any], bool]] = {
 ATTRIBUTES = ("seed", "status", "ranks", "workers", "stepsize")  # of a log, beside TABLE.KEY
 
 
-def load(paths: PathLike | Iterable[PathLike]) -> list[Log]:
-    """The logs at ``paths`` (see `find`) that can be read; the others have a line: `readable`."""
-    return readable(find(paths))[0]
+def load(paths: Logs) -> list[Log]:
+    """The logs at ``paths`` (see `find`) that can be read; the others have a line: `readable`.
+
+    Logs that were read already are taken as they are.
+    """
+    if isinstance(paths, Log):
+        return [paths]
+    named = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    read = [one for one in named if isinstance(one, Log)]
+    rest = [one for one in named if not isinstance(one, Log)]
+    return read if read and not rest else read + readable(find(rest))[0]
 
 
 def find(paths: PathLike | Iterable[PathLike]) -> list[Path]:
@@ -148,19 +157,21 @@ def _rank(value: Any) -> tuple[int, float, str]:
     return 3, 0.0, str(value)
 
 
-def selected(logs: Sequence[Log], where: Sequence[str] = (), best: str | None = None) -> list[Log]:
+def selected(
+    logs: Sequence[Log], where: str | Sequence[str] = (), best: bool | str | None = None
+) -> list[Log]:
     """The logs that meet all conditions; with ``best`` only those of the best step of each setting.
 
     where : ``compressor.k == 10``, ``method.name != gd``, ``status == done``; a run that lacks the
         key does not meet it
-    best : a rule of `mpisim.analysis.tune.CRITERIA`
+    best : a rule of `mpisim.analysis.tune.CRITERIA`; True is the usual one
 
     `InputError` for a condition that cannot be read, and where no log is left.
     """
     kept = list(logs)
-    for text in where:
+    for text in [where] if isinstance(where, str) else where:
         kept = _meeting(text, kept)
-    return kept if best is None else _best(kept, best)
+    return _best(kept, DEFAULT if best is True else best) if best else kept
 
 
 def _meeting(text: str, logs: list[Log]) -> list[Log]:

@@ -24,7 +24,6 @@ from mpisim.analysis.curves import (
 from mpisim.analysis.link_model import over_seconds
 from mpisim.analysis.log_files import selected, write_output
 from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
-from mpisim.analysis.tune import DEFAULT
 from mpisim.comm.clock import PHASES
 from mpisim.comm.links import Links
 from mpisim.core.errors import InputError
@@ -84,13 +83,12 @@ def draw(
     ax : axes to draw into, in their figure's own look; their limits, labels and title are set
         only where they are given here
     labels, colors : of the curves, in their order, or by their labels: ``{"MARINA": "ours"}``
-    where, best : which runs, as in `mpisim.analysis.log_files.selected`; True is the usual rule
+    where, best : which runs, as in `mpisim.analysis.log_files.selected`
     """
     style.check_installed()
     from matplotlib.figure import Figure  # draws with Agg or its PDF writer: no window
 
-    conditions = [where] if isinstance(where, str) else where
-    logs = selected(logs, conditions, (DEFAULT if best is True else best) or None)
+    logs = selected(logs, where, best)
     log_x = not (x == "round" if linear_x is None else linear_x)
     axes = Axis(x, log_x, per_worker, framing), Axis(y, not linear_y, per_worker, framing)
     if framing and not {x, y} & FRAMING.keys():

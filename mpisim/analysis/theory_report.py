@@ -15,7 +15,7 @@ from mpisim.analysis import formatting as text
 from mpisim.analysis import theory_theorems
 from mpisim.core.errors import InputError
 from mpisim.runs.experiment import Experiment
-from mpisim.runs.setup import Setup
+from mpisim.runs.setup import Setup, require_honest
 from mpisim.theory import permk_tables, tables
 from mpisim.theory.permk_tables import LETTERS, Choice
 from mpisim.theory.setting import Condition, Setting, setting_of
@@ -77,6 +77,7 @@ def _facts(experiment: Experiment, comm: MPI.Intracomm) -> Facts:
     run = dataclasses.replace(experiment.run, reference=False)
     setup = Setup(dataclasses.replace(experiment, method=method, run=run), comm)
     problem, star = setup.problem, setup.star
+    require_honest(star)
     c = setup.cache.constants(star, method.smoothness)
     f_0 = float(mean(star, problem.losses(problem.initial_point())[:, None])[0])
     smooth = setting_of(c, problem, setup.compressor, star, method.smoothness)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import mpisim.analysis as analysis
-from mpisim.analysis.costs import Costs, Target, parse
+from mpisim.analysis.costs import Costs, parse
 from mpisim.analysis.curves import LABELS
 from mpisim.analysis.formatting import escaped, latex, table
 from mpisim.analysis.show import fitted, in_order, run_list
@@ -21,7 +21,6 @@ from mpisim.comm.links import parse as links
 from mpisim.core.errors import InputError
 from mpisim.core.schema import build, require
 from mpisim.core.terminal import is_terminal
-from mpisim.core.terminal import report as say
 from mpisim.runs.experiment import apply, read_toml
 from mpisim.runs.log.reader import Log
 
@@ -153,25 +152,16 @@ def _output(args: argparse.Namespace, logs: list[Path]) -> Path:
 
 def fleet(args: argparse.Namespace, argv: list[str]) -> int:
     """Print what runs would take if each client had a link of its own."""
-    from mpisim.analysis.fleet.table import draw, fleet_costs, fleet_table, without_clocks
+    from mpisim.analysis.fleet.table import FleetCosts, draw
 
-    require(args.draws >= 1, "--draws", args.draws, "an integer >= 1")
     ms = args.fedscale
     require(ms is None or 0 <= ms < inf, "--fedscale", ms, "a number >= 0")
     if args.out:
         analysis.plot.check_output(args.out)
     logs = analysis.log_files.load(args.logs)
-    fleets = _fleets(args, logs)
-    logs, left_out = without_clocks(logs)
-    if left_out:
-        say(left_out)
-    if args.target:
-        targets = [parse(text) for text in args.target]
-    else:
-        last = min(int(log.columns["round"][-1]) for log in logs if log.rows)
-        targets = [Target("round", last, rises=True)]
-    costs = fleet_costs(logs, fleets, targets, args.draws, ms)
-    print(fleet_table(logs, costs, args.draws, args.form or "text"))
+    targets = [parse(text) for text in args.target]
+    costs = FleetCosts(logs, _fleets(args, logs), targets, args.draws, ms)
+    print(costs.to_text(args.form or "text"))
     if args.out:
         analysis.plot.save(draw(logs, costs), args.out)
         print(f"wrote {args.out}")
@@ -180,6 +170,8 @@ def fleet(args: argparse.Namespace, argv: list[str]) -> int:
 
 def _fleets(args: argparse.Namespace, logs: list[Log]) -> list[Fleet]:
     """Those of --fleet, or the logs' own, with the keys of --set."""
+    from mpisim.analysis.fleet.table import of_logs
+
     tables: list[dict[str, Any]] = []
     for text in args.fleet:
         if not text.endswith(".toml"):
@@ -189,10 +181,7 @@ def _fleets(args: argparse.Namespace, logs: list[Log]) -> list[Fleet]:
         if not isinstance(file.get("fleet"), dict):
             raise InputError(f"{text}: has no table [fleet]")
         tables.append(file["fleet"])
-    of_logs = [log.config["fleet"] for log in logs if "fleet" in log.config]
-    tables = tables or [table for i, table in enumerate(of_logs) if table not in of_logs[:i]]
-    if not tables:
-        raise InputError("--fleet: is needed, because no log has a table [fleet]; try mlab:world")
+    tables = tables or of_logs(logs)
     for setting in args.set:
         changed: dict[str, Any] = {}
         apply(changed, setting)

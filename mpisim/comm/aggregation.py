@@ -14,7 +14,7 @@ import numpy as np
 from mpisim.core.numerics.lanes import dot
 from mpisim.core.numerics.sums import ordered_sum
 from mpisim.core.rng import Draw
-from mpisim.core.schema import require
+from mpisim.core.schema import require, share_of
 
 Rule = Literal["mean", "median", "trimmed-mean", "geometric-median", "centered-clipping"]
 LEAST = 1e-12  # the least distance in Weiszfeld's weights
@@ -27,7 +27,7 @@ class Server:
     aggregate : "mean"; "median" or "trimmed-mean" of each coordinate (Yin et al., 2018);
         "geometric-median", by smoothed Weiszfeld steps (RFA: Pillutla et al., 2022);
         "centered-clipping" around the coordinates' median (Karimireddy et al., 2021)
-    trim : of a trimmed mean: the share of values that is left out at each end
+    trim : of a trimmed mean: the share of values that is left out at each end, rounded down
     clip : of centered clipping: the radius
     steps : of "geometric-median" and "centered-clipping"
     buckets : before the rule, means of so many messages each, dealt at random (Karimireddy et al.,
@@ -52,16 +52,18 @@ class Server:
         return self.aggregate != "mean" or self.buckets > 1
 
     def combine(self, rows: np.ndarray, draw: Draw) -> np.ndarray:
-        """What stands for the mean of messages (senders, d), shape (d,).
+        """What stands for the mean of messages (senders, d), shape (d,); zeros without any.
 
         draw : one row, of the buckets
         """
+        if not len(rows):
+            return np.zeros(rows.shape[1])
         rows = self._bucketed(rows, draw)
         n = len(rows)
         if self.aggregate == "median":
             return np.median(rows, axis=0)
         if self.aggregate == "trimmed-mean":
-            b = int(self.trim * n)
+            b = share_of(self.trim, n)
             return ordered_sum(np.sort(rows, axis=0)[b : n - b]) / (n - 2 * b)
         if self.aggregate == "geometric-median":
             return self._geometric_median(rows)

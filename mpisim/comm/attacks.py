@@ -14,7 +14,7 @@ import numpy as np
 
 from mpisim.core.protocols import Collective
 from mpisim.core.rng import Draw, normals
-from mpisim.core.schema import require
+from mpisim.core.schema import require, share_of
 
 SCALES = {"sign-flip": 1.0, "label-flip": 1.0, "alie": 1.06, "ipm": 0.1, "noise": 10.0}
 
@@ -45,7 +45,7 @@ class Attack:
 
     def bad(self, n: int) -> np.ndarray:
         """Whether each of n workers is bad, (n,), bool."""
-        return np.arange(n) >= n - int(self.share * n)
+        return np.arange(n) >= n - share_of(self.share, n)
 
     def corrupted(
         self, v: np.ndarray, members: np.ndarray, star: Collective, draw: Draw

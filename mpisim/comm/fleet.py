@@ -49,7 +49,7 @@ class Fleet:
         them by their tests; or a link such as "10mbit/50mbit,20ms", or a list of links, which
         clients get in turn
     sigma : links that are given, not measured, differ: each rate and latency is multiplied by
-        e^(sigma z), z normal
+        e^{sigma z}, z normal
     loss : share of the packets that given links lose; it bounds their rates (Mathis et al., 1997)
     correlation : of a client's download, upload, latency and loss, as normal scores, 0 to 1
     devices : "equal"; "phones", seconds of 978 phones over their median (FLHetBench, CVPR 2024); or

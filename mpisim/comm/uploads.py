@@ -27,9 +27,12 @@ class Upload:
         """What the server will see, shape (m, d)."""
         return self.message.decoded()
 
-    def add_to(self, rows: np.ndarray) -> np.ndarray:
-        """Add what the server will see to ``rows`` (m, d) in place, and return them."""
-        self.message.add_to(rows)
+    def add_to(self, rows: np.ndarray, factor: float = 1.0) -> np.ndarray:
+        """``rows`` (m, d) plus ``factor`` times what the server will see, in place."""
+        if factor == 1:
+            self.message.add_to(rows)
+        else:
+            rows += factor * self.decoded()
         return rows
 
 

@@ -30,7 +30,7 @@ class PermutedMappings(Compressor):
     (1/n) sum Q_j = I is required: Condition 3. With S = sum Q_j^T Q_j, E|C_i(x)|^2 = x^T S x / n,
     so the least omega of Condition 1 is lambda_max(S) / n - 1. As in the proof of Lemma 11,
 
-        E|(1/n) sum C_i(a_i) - mean a|^2 = (1/n) sum_i (a_i - mean a)^T E (a_i - mean a),
+        E|(1/n) sum C_i(a_i) - abar|^2 = (1/n) sum_i (a_i - abar)^T E (a_i - abar),
         E = (S / n - I) / (n - 1),
 
     so that A = B = lambda_max(E) = omega / (n - 1). Condition 2, S = theta I, is not needed. With

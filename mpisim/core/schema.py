@@ -107,6 +107,11 @@ def require(condition: bool, where: str, value: object, allowed: str) -> None:
         raise InputError(f"{where}: {value!r} is not allowed; it must be {allowed}")
 
 
+def share_of(share: float, n: int) -> int:
+    """``share`` of n, rounded down. 0.29 of 100 are 29, though their product is 28.999..."""
+    return int(round(share * n, 9))
+
+
 def flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     """``{"a": {"b": 1}}`` as ``{"a.b": "1"}``: nested tables flattened, values as text."""
     out: dict[str, str] = {}

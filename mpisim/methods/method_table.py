@@ -33,17 +33,17 @@ class Pair(NamedTuple):
 
     label : its name in figures and tables
     defaults : of its keys, if they differ from the estimator's
+    dense : it sends dense vectors unless the experiment names a compressor
     """
 
     estimator: str
     label: str
     optimizer: str = "gd"
     defaults: dict[str, Any] = {}  # noqa: RUF012 - nobody writes to it
+    dense: bool = False
 
 
 TABLE = tomllib.loads(Path(__file__).with_name("methods.toml").read_text(encoding="utf-8"))
-# these methods send dense vectors unless the experiment names a compressor
-UNCOMPRESSED = [name for name, keys in TABLE.items() if keys.pop("dense", False)]
 METHODS: Names[Pair] = Names(
     "method",
     {name: Pair(**{"estimator": name} | keys) for name, keys in TABLE.items()},
@@ -135,22 +135,29 @@ def method(
     label: str = "",
     optimizer: str = "gd",
     letters: Mapping[str, str] | None = None,
+    dense: bool = False,
     **defaults: Any,
 ) -> Callable[[type[Estimator]], type[Estimator]]:
     """Class decorator: register an estimator, and the method that pairs it with ``optimizer``.
 
     label : its name in figures and tables; ``name`` unless given
     letters : {key: letter} of its parameters, for figures and `mpisim theory`
+    dense : it sends dense vectors unless the experiment names a compressor
     defaults : of its keys
     """
 
     def register(cls: type[Estimator]) -> type[Estimator]:
         if letters is not None:
             cls.letters = {**cls.letters, **letters}
-        METHODS[name] = Pair(name, label or name, optimizer, defaults)
+        METHODS[name] = Pair(name, label or name, optimizer, defaults, dense)
         return estimator(name)(cls)
 
     return register
+
+
+def needs_compressor(name: str) -> bool:
+    """Whether an experiment with this method must have a ``[compressor]`` table."""
+    return not (METHODS.here(name) and METHODS[name].dense)
 
 
 def make_method(table: dict[str, Any]) -> Method:

@@ -135,7 +135,7 @@ class Oracle:
     def losses(self, x: np.ndarray) -> np.ndarray:
         """f_i(x) of this rank's workers, (m,). Not among the ``calls``."""
         self.clock.to(COMPUTE)
-        return self.problem.losses(x)
+        return self._asked.losses(x)
 
     def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """f(x) and its gradient (d,) for the log, not counted, from an ``explicit`` problem."""

@@ -10,13 +10,16 @@ from mpisim.problems.base import Problem
 class FlippedLabels:
     """A problem with ``odd_labels``, seen by workers some of which have every label flipped.
 
-    Then f_i is x -> f_i(-x), with the gradient -grad f_i(-x).
+    Then f_i is x -> f_i(-x), with the gradient -grad f_i(-x). A GLM's Hessian is that at x.
     """
 
     def __init__(self, problem: Problem, flipped: np.ndarray):
         """flipped : which of the block's workers, shape (m,), bool"""
         self._problem = problem
         self._signs = np.where(flipped, -1.0, 1.0).astype(problem.dtype)[:, None]
+
+    def losses(self, x: np.ndarray) -> np.ndarray:
+        return self._problem.losses(self._signs * x)
 
     def gradients(self, x: np.ndarray) -> np.ndarray:
         return self._signs * self._problem.gradients(self._signs * x)

@@ -14,6 +14,9 @@ from mpisim.runs.identity import packages_of
 from mpisim.runs.labels import declared
 from mpisim.runs.setup import Setup
 
+# where a row's f and gradient are taken
+AT_SERVER, AT_WORKERS = "the server's x^k", "the x^k that all workers have"
+
 
 def attributes_of(setup: Setup, command: str, places: list[host.Place]) -> dict[str, Any]:
     """The attributes in docs/reference/log.md; ``places``: of the ranks."""
@@ -35,6 +38,7 @@ def attributes_of(setup: Setup, command: str, places: list[host.Place]) -> dict[
             "method": experiment.method.name,
             "compressor": experiment.compressor.name,
             "problem": setup.problem.identity,
+            "evaluated_at": AT_SERVER if setup.estimator.server_point else AT_WORKERS,
             "seed": experiment.run.seed,
             "ranks": star.ranks,
             "workers": star.n,

@@ -20,7 +20,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.files import image, write_atomic, writing
 from mpisim.runs.identity import require_same
 from mpisim.runs.log.journal import Mark
-from mpisim.runs.log.untrusted import DAMAGE, members
+from mpisim.runs.log.untrusted import DAMAGE, in_words, members
 
 FORMAT = 4
 HEADER = 512  # bytes, a multiple of 512: HDF5 looks for its signature there
@@ -119,7 +119,7 @@ def _read_checked(
             state = dict(inside.get("state", {}))
             checkpoint = Checkpoint(state, Mark.of_text(inside["log"]), changes)
     except DAMAGE as error:
-        raise _Unusable(f"damaged: {error}") from None
+        raise _Unusable(f"damaged: {in_words(error)}") from None
     try:
         require(checkpoint)
     except InputError as error:

@@ -44,7 +44,8 @@ class End:
     stopped_by : "rounds", or the condition of ``run.stop`` that the last row met; empty unless the
         run is done
 
-    Rank 0 has the log's attributes and, with ``Output.keep``, its columns; other ranks have none.
+    Rank 0 has the log's attributes, the sha256 of the file that it has written, if any, and, with
+    ``Output.keep``, the columns; other ranks have none.
     Only rank 0 knows the seconds of the row.
     """
 
@@ -54,6 +55,7 @@ class End:
     stopped_by: str = ""
     columns: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     attributes: dict[str, Any] = dataclasses.field(default_factory=dict)
+    sha256: str = ""
     before: bool = False
 
 

@@ -26,7 +26,7 @@ from mpisim.core.errors import SYNONYMS, InputError, plain, suggestion
 from mpisim.core.registry import table_of
 from mpisim.core.schema import ALLOWED, DEEPEST, build, choose, parse_toml, require, require_plain
 from mpisim.methods.estimators import ESTIMATORS
-from mpisim.methods.method_table import METHODS, UNCOMPRESSED, Method, make_method
+from mpisim.methods.method_table import METHODS, Method, make_method, needs_compressor
 from mpisim.methods.optimizers import OPTIMIZERS
 from mpisim.problems import PROBLEMS
 from mpisim.problems.base import Problem
@@ -59,7 +59,7 @@ class Run:
     reference : compute the minimiser of a convex problem, and log `suboptimality` and
         `distance_sq`
     columns : further columns of the log: "pi", "estimates", "adaptive", "denominators",
-        "layers", "uniform"
+        "layers", "points", "uniform"
     debug : poison what a method must not use, and compare the ranks after each round; a method that
         is wrong ends the run with a line. The log is the same, clocks apart
     stop : conditions that end the run before ``rounds``
@@ -230,7 +230,7 @@ def parse(tables: dict[str, Any]) -> Experiment:
     problem = dict(tables.get("problem", {}))
     kind = choose(PROBLEMS, problem.pop("name", None), "problem.name")
     method = make_method(tables.get("method", {}))
-    if not tables.get("compressor") and method.name not in UNCOMPRESSED:
+    if not tables.get("compressor") and needs_compressor(method.name):
         raise InputError(
             f'compressor.name: missing for method {method.name!r}; "identity" sends dense vectors'
         )

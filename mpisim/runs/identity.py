@@ -6,7 +6,6 @@ processor) may differ if a user accepts the change, which is then recorded.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import inspect
 import json
@@ -68,12 +67,12 @@ def must_agree(table: Mapping[str, str]) -> dict[str, str]:
     return {n: v for n, v in table.items() if n not in FREE and not n.startswith(tables)}
 
 
-def without_budget(tables: dict[str, Any]) -> str:
-    """The same text for resolved experiments that differ in `BUDGET` alone."""
-    rest = copy.deepcopy(tables)
-    for table, key in (name.split(".") for name in BUDGET):
-        rest.get(table, {}).pop(key, None)
-    return json.dumps(rest, sort_keys=True, default=str)
+def without_budget(config: str) -> str:
+    """The same text for resolved experiments, given as TOML, that differ in `BUDGET` alone."""
+    head, table, run = config.partition("\n[run]\n")
+    keys = "|".join(name.removeprefix("run.") for name in BUDGET)
+    budget = rf"^({keys}) = .*\n|\n\[run\.({keys})\]\n(.+\n)*"
+    return head + table + re.sub(budget, "", run, flags=re.MULTILINE)
 
 
 def config_digest(config: str) -> str:

@@ -86,7 +86,9 @@ def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
             end = Loop(setup, record, signals).run()
     finally:
         record.close(end)
-    return dataclasses.replace(end, columns=record.columns(), attributes=record.attributes)
+    sha256 = record.log.sha256 if record.log else ""
+    columns, attributes = record.columns(), record.attributes
+    return dataclasses.replace(end, columns=columns, attributes=attributes, sha256=sha256)
 
 
 def _begin(setup: Setup, output: Output) -> Record | End:

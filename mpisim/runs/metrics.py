@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Self, cast
+from typing import ClassVar, Self, cast
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from mpisim.core.numerics.lanes import dot
 from mpisim.core.numerics.sums import add_rows
 from mpisim.core.registry import Registry
 from mpisim.core.state import Stateful
+from mpisim.methods.estimators.base import Estimator
+from mpisim.methods.estimators.participation import Clocked
 from mpisim.methods.optimizers import Optimizer
 from mpisim.problems.base import Problem, ProblemWithTestSet
 from mpisim.runs.log.schema import Column
@@ -26,7 +28,17 @@ from mpisim.runs.log.schema import Column
 METRICS: Registry[Metric] = Registry("metric")
 METRICS.provide(
     "mpisim.runs",
-    {"named_columns": ("adaptive", "denominators", "estimates", "layers", "pi", "uniform")},
+    {
+        "named_columns": (
+            "adaptive",
+            "denominators",
+            "estimates",
+            "layers",
+            "pi",
+            "points",
+            "uniform",
+        )
+    },
 )
 
 
@@ -50,21 +62,28 @@ class Metric(Stateful, Observer, ABC):
 
     What it keeps between two calls is declared (`mpisim.core.state`), and `check` sets its start.
 
-    star, problem, optimizer : the run's
+    star, problem, estimator, optimizer : the run's
     logged : whether x^k has a row in the log
     """
 
     columns: ClassVar[Sequence[Column]]
     star: Star
     problem: Problem
+    estimator: Estimator
     optimizer: Optimizer
     logged: Callable[[int], bool]
 
     def bind(
-        self, star: Star, problem: Problem, optimizer: Optimizer, logged: Callable[[int], bool]
+        self,
+        star: Star,
+        problem: Problem,
+        estimator: Estimator,
+        optimizer: Optimizer,
+        logged: Callable[[int], bool],
     ) -> Self:
         """A copy for a run."""
-        return self._bind(star=star, problem=problem, optimizer=optimizer, logged=logged)
+        context = {"problem": problem, "estimator": estimator, "optimizer": optimizer}
+        return self._bind(star=star, logged=logged, **context)
 
     def _mean(self, rows: np.ndarray | LazyRows) -> np.ndarray:
         """The mean of rows (m, d) over all workers, (d,), on every rank. Collective."""
@@ -119,26 +138,25 @@ class Events(Metric):
         column("idle_share", "share of the workers' time not spent on messages that have arrived"),
     ]
 
-    def __init__(self, estimator: Any):
-        self.estimator = estimator
-
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         parts = vars(self.estimator)
         if "now" not in parts:  # x^0
             return 0.0, 0.0, 0.0
-        return float(parts["now"]), float(parts["delay"]), self.estimator.idle_share
+        idle = cast(Clocked, self.estimator).idle_share
+        return float(parts["now"]), float(parts["delay"]), idle
 
 
 def metrics_of(
     names: Iterable[str],
     star: Star,
     problem: Problem,
+    estimator: Estimator,
     optimizer: Optimizer,
     logged: Callable[[int], bool],
 ) -> list[Metric]:
     """The metrics called ``names``, in this order, and those of a test set, all on the star."""
     kinds = [METRICS[name] for name in names] + [Tests] * problem.tested
-    metrics = [kind().bind(star, problem, optimizer, logged) for kind in kinds]
+    metrics = [kind().bind(star, problem, estimator, optimizer, logged) for kind in kinds]
     for metric in metrics:
         star.attach(metric)
     return metrics

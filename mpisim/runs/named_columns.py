@@ -10,8 +10,10 @@ from numba import njit
 
 from mpisim.comm.uploads import Upload
 from mpisim.core.arrays import METRIC, to_host
+from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows, row_blocks
 from mpisim.core.numerics.lanes import dot, sum_of
+from mpisim.core.numerics.sums import squared_norms
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.optimizers import Moments
 from mpisim.methods.oracle import LazyGradients
@@ -256,6 +258,35 @@ class Pi(Metric):
         sent = self.pi_i[:0] if pi_i is None else pi_i[~np.isnan(pi_i)]
         mean, largest = (float(sent.mean()), float(sent.max())) if sent.size else (np.nan,) * 2
         return mean, largest, self.pi, self.pi_code
+
+
+@metric("points")
+class Points(Metric):
+    """The points x_i that workers keep between rounds, as they are when x^k is known.
+
+    NaN in row 0, which has none. `InputError` for methods whose workers keep none.
+    """
+
+    columns: ClassVar[Sequence[Column]] = [
+        column("points_loss", "mean of f_i(x_i), x_i being what worker i keeps when x^k is known"),
+        column("points_spread", "mean of |x_i - x^k|^2"),
+    ]
+
+    def check(self) -> None:
+        if not self.estimator.points:
+            raise InputError(
+                f'run.columns: "points" is not allowed with estimator {self.estimator.name!r},'
+                " whose workers keep no points between rounds"
+            )
+
+    def values(self, x: np.ndarray) -> tuple[float, ...]:
+        x_i = vars(self.estimator).get(self.estimator.points)
+        if x_i is None:
+            return np.nan, np.nan
+        away = to_host(x_i - x, METRIC).astype(np.float64)
+        rows = np.stack([self.problem.losses(x_i), squared_norms(away)], axis=1)
+        loss, spread = (self.star.sum_over_workers(rows) / self.star.n).tolist()
+        return loss, spread
 
 
 @metric("uniform")

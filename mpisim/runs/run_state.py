@@ -8,13 +8,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from functools import partial
-from math import nan
 from typing import Any
 
 import numpy as np
 
 from mpisim.comm.clock import EVALUATE, OPTIMIZER, OTHER
-from mpisim.comm.debug import DebugStar
+from mpisim.comm.debug import SERVER_ONLY, DebugStar, poison
 from mpisim.comm.star import Star
 from mpisim.compressors.base import Compressor
 from mpisim.core.arrays import CHECKPOINT, EVALUATION, is_tensor, to_host
@@ -33,6 +32,7 @@ from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.log.untrusted import UNEXPECTED
 from mpisim.runs.metrics import Events, metrics_of
 
+UNSENT = poison(SERVER_ONLY)  # the server's x^k on other ranks
 IMPOSSIBLE = (*UNEXPECTED, RecursionError)
 
 
@@ -75,10 +75,10 @@ class RunState:
         self.hidden = self.estimator.server_point and not star.is_server
         self.optimizer = self.method.optimizer.bind(round.rounds)
         self.run = _with_log_every(experiment.run, self.estimator, problem, rows)
-        context = star, problem, self.optimizer, self.run.logs
+        context = star, problem, self.estimator, self.optimizer, self.run.logs
         self.metrics = metrics_of(self.run.columns or (), *context)
         if self.estimator.on_events or star.simulated:
-            self.metrics.append(Events(self.estimator).bind(*context))
+            self.metrics.append(Events().bind(*context))
         self.evaluator = Evaluator(star, self.oracle, self.metrics)
         self.parts: dict[str, Stateful] = {"estimator": self.estimator, "optimizer": self.optimizer}
         self.parts |= {f"metric {i}": metric for i, metric in enumerate(self.metrics)}
@@ -105,7 +105,7 @@ class RunState:
         eta = self.estimator.server_stepsize
         self.x = self.optimizer.step(x, g, gamma if eta is None else eta)
         if self.hidden:
-            self.x = self.x + nan
+            self.x = self.x + UNSENT
         star.clock.to(OTHER)
         if self.debug is not None:
             self.debug.ended(g, self.x)
@@ -221,7 +221,7 @@ class RunState:
         self.round.k = int(state["round"])
         self.x = star.arrays.placed(state["x"], CHECKPOINT)
         if self.hidden and self.round.k > 0:
-            self.x = self.x + nan
+            self.x = self.x + UNSENT
 
     def _restored(self, place: str, kind: str, saved: Any) -> Any:
         """The inverse of `_gathered`, on this rank."""

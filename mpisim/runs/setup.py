@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +18,9 @@ from mpisim.comm.star import Star
 from mpisim.core.errors import InputError
 from mpisim.core.numerics import kernel_cache, processor
 from mpisim.core.protocols import Round
+from mpisim.core.registry import table_of
 from mpisim.core.rng import Streams
-from mpisim.core.schema import flat
+from mpisim.core.schema import flat, share_of
 from mpisim.core.terminal import report_once
 from mpisim.problems.base import Problem
 from mpisim.runs.experiment import Experiment
@@ -96,9 +98,20 @@ class Setup:
         self.oracle, self.estimator = self.state.oracle, self.state.estimator
         self.step, self.run = self._step(), self.state.run
         self._warn_of_bias()
+        self._warn_of_trim()
         self.reference = self.cache.minimiser(star) if settings.reference else None
         starts = {"schedule.at": experiment.method.schedule.starts(settings.rounds)}
         self._parameters = self.estimator.parameters() | starts
+
+    def _warn_of_trim(self) -> None:
+        """A line where a trimmed mean leaves nothing out."""
+        server = self.star.server
+        count = ceil(self.star.n / server.buckets)
+        if server.aggregate == "trimmed-mean" and not share_of(server.trim, count):
+            report_once(
+                f"mpisim: server.trim: {server.trim:g} of {count} values is less than one: the"
+                " trimmed mean leaves none out, and is the mean"
+            )
 
     def _warn_of_bias(self) -> None:
         """A line where a biased compressor meets a method whose proofs need an unbiased one."""
@@ -148,6 +161,7 @@ class Setup:
             return Step(float(method.stepsize), "given")  # type: ignore[arg-type]
         if self.star.simulated:
             raise InputError('method.stepsize: "theory" is not allowed with fleet.simulate')
+        require_honest(self.star)
         if not method.optimizer.theorem:
             raise InputError(
                 f"method.stepsize: there is no theorem for {method.optimizer.name!r};"
@@ -156,6 +170,15 @@ class Setup:
         step = self.estimator.theory_step(self.setting(method.condition()))
         source = step.source if multiple == 1 else f"{multiple:g} x {step.source}"
         return dataclasses.replace(step, gamma=multiple * step.gamma, source=source)
+
+
+def require_honest(star: Star) -> None:
+    """`InputError` where no theorem is about what the server gets and makes of it."""
+    if star.attack is not None or star.server.robust:
+        raise InputError(
+            "method.stepsize: theorems are about the mean of honest workers;"
+            ' "theory" is not allowed with [attack], or with another rule in [server]'
+        )
 
 
 class ProblemCache:
@@ -203,4 +226,4 @@ class ProblemCache:
 def problem_key(experiment: Experiment) -> tuple[Any, ...]:
     """Equal for experiments whose problems are the same on the same ranks."""
     seed = experiment.run.seed if experiment.problem.seeded else None
-    return repr(experiment.table["problem"]), experiment.run.dtype, seed
+    return repr(table_of(experiment.problem)), experiment.run.dtype, seed

@@ -84,6 +84,7 @@ def copied(method: str, name: str, title: str) -> str:
     lines[0] = lines[0].replace(f"class {kind.__name__}", f"class {title}", 1)
     keys = {"label": title, "optimizer": pair.optimizer} | pair.defaults
     arguments = ", ".join([json.dumps(name), *(f"{k}={json.dumps(v)}" for k, v in keys.items())])
+    arguments += ", dense=True" * pair.dense
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - {"estimator"}
     head = [f'"""{name}: {pair.label}, to be changed."""', "", *_imports(kind.__module__, used)]
     return "\n".join([*head, "", "", f"@mpisim.method({arguments})", *lines, ""])

@@ -1,5 +1,6 @@
 """Report cards: against exactly known errors, and counts of bits from definitions."""
 
+import re
 from math import comb, log2
 
 import numpy as np
@@ -76,6 +77,47 @@ def test_vectors_of_a_file_and_a_page(tmp_path, command):
     assert "finite and not zero" in command(*words, code=2)
 
 
+def test_the_mean_of_equal_vectors_and_its_slope(command):
+    """Natural compression of each worker errs independently; PermK's parts add up to the vector."""
+    permk = command("card", "permk", "--d", "128")
+    assert re.search(r"A: 1, B: 1, A - B: 0 claimed of 64 workers, \d\.?\d*e-1\d measured", permk)
+    assert not re.search(r"\(n = 64\); slope", permk)
+    natural = command("card", "natural", "--d", "128")
+    assert re.search(r"A - B: 0\.00195312 claimed of 64 workers, 0\.00\d+ measured", natural)
+    assert re.search(r"\(n = 64\); slope -(0\.9|1\.0)\d\n", natural)
+
+
+def test_a_compressor_that_may_be_fitted_has_a_card_without_a_problem(command):
+    text = command("card", "rank-k", "--set", "compressor.k=1", "--d", "36")
+    assert "alpha: 0.166667 claimed" in text and "mantissas" in text
+
+
+PLUGIN = """
+import mpisim
+from mpisim.wire.values import DenseForm
+
+@mpisim.compressor("halved")
+class Halved(mpisim.Compressor):
+    def form(self, draw):
+        return DenseForm.of(self.d, draw.workers, self.precision)
+
+    def compress(self, v, draw):
+        return self.form(draw).take(v / 2)
+
+    alpha = 0.75
+"""
+
+
+def test_a_compressor_of_a_plugin_has_a_card(tmp_path, command):
+    """C(v) = v / 2 errs by a quarter, and not at all but for its scale: alpha is attained."""
+    (tmp_path / "halved.py").write_text(PLUGIN)
+    text = command("card", "halved", "--plugin", tmp_path / "halved.py", "--d", "50")
+    cells = next(line.split() for line in text.splitlines() if "normal" in line)
+    assert cells[2] == cells[5] == "32" and float(cells[7]) == pytest.approx(0.25)
+    assert float(cells[9]) < 1e-12
+    assert "alpha: 0.75 claimed, 0.75 +-" in text and "slope 0.00" in text
+
+
 D, M = 64, 50
 V = np.random.default_rng(0).standard_normal((M, D))
 
@@ -90,7 +132,9 @@ def test_bits_by_hand():
     assert bits_of(name="scaled-sign") == {"norms": 32, "signs": D} == bits_of(name="drive")
 
 
-@pytest.mark.parametrize("table", [{"name": "qsgd", "s": 3}, {"name": "natural"}])
+@pytest.mark.parametrize(
+    "table", [{"name": "qsgd", "s": 3}, {"name": "natural"}, {"name": "rank-k", "k": 2}], ids=str
+)
 def test_no_code_takes_less_than_the_entropy(table):
     for codec in ("paper", "entropy"):
         message = make(table | {"codec": codec}).bind(D, M, SINGLE).compress(V, draw(M))

@@ -15,6 +15,7 @@ from mpi4py import MPI
 from mpisim.analysis.costs import Costs, Target
 from mpisim.analysis.show import show_text
 from mpisim.analysis.tune import best
+from mpisim.analysis.verify.checks import examine
 from mpisim.cli import main
 from mpisim.compressors.base import COMPRESSORS
 from mpisim.core.errors import InputError, MpisimError
@@ -23,7 +24,7 @@ from mpisim.problems import PROBLEMS
 from mpisim.runs import checkpoint
 from mpisim.runs.experiment import parse, read
 from mpisim.runs.log.journal import digest
-from mpisim.runs.log.reader import read_all
+from mpisim.runs.log.reader import damaged, read_all
 from mpisim.runs.log.schema import columns
 from mpisim.runs.resume import Resumption
 from mpisim.runs.setup import Setup
@@ -166,6 +167,27 @@ def test_a_log_that_does_not_tell_its_experiment(log, tmp_path):
     for reader in (lambda path: best([path], "mean"), reached):
         with pytest.raises(InputError, match=r"x\.h5: the log is damaged: it has no attribute con"):
             reader(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("[run]", "[run]\nstop = 3", "it holds something else than mpisim writes there"),
+        ("rounds = ", "cycles = ", "config has no run.rounds"),
+    ],
+)
+def test_a_log_with_another_experiment_is_explained_in_words(old, new, why, log, tmp_path):
+    path = shutil.copy(log, tmp_path / "x.h5")
+    with h5py.File(path, "r+") as file:
+        file.attrs["config"] = file.attrs["config"].replace(old, new, 1)
+    with pytest.raises(InputError, match=rf"x\.h5: the log is damaged: {why}"):
+        list(examine(*read_all([path]), False, False, MPI.COMM_SELF))
+
+
+def test_a_key_is_no_explanation(tmp_path):
+    why = r"x\.h5: the log is damaged: stop is missing"
+    with pytest.raises(InputError, match=why), damaged(tmp_path / "x.h5"):
+        raise KeyError("stop")
 
 
 def test_a_column_that_claims_to_be_larger_than_the_file(log, tmp_path):

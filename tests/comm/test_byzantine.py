@@ -11,10 +11,13 @@ from scipy.stats import norm
 from mpisim.comm import fleet_data
 from mpisim.comm.aggregation import Server
 from mpisim.comm.attacks import Attack
+from mpisim.comm.clock import Clock
 from mpisim.comm.fleet import Fleet
-from mpisim.core.rng import Draw, Streams
+from mpisim.core.rng import Draw, Streams, normals
+from mpisim.methods.oracle import Oracle
+from mpisim.problems import PROBLEMS
 from tests.helpers import columns, run_tables
-from tests.methods.loops import Loop, near, tables
+from tests.methods.loops import SEED, Loop, N, near, tables
 from tests.methods.test_downlink import GAMMA
 
 DRAW = Draw(Streams(1), "buckets", 0, 0, 1)
@@ -62,6 +65,77 @@ def test_buckets_are_means_of_all_messages_each_once():
     assert np.allclose(one, ROWS[:9].mean(axis=0), rtol=1e-13)
     medians = Server(aggregate="median", buckets=11).combine(ROWS, DRAW)
     assert np.allclose(medians, ROWS.mean(axis=0), rtol=1e-13)
+
+
+def geometric_median(rows, steps=8):
+    z = rows.mean(axis=0)
+    for _ in range(steps):
+        w = 1 / np.sqrt(((rows - z) ** 2).sum(axis=1))
+        z = w @ rows / w.sum()
+    return z
+
+
+def centered_clipping(rows, clip=0.5, steps=8):
+    v = np.median(rows, axis=0)
+    for _ in range(steps):
+        steps_i = [min(1, clip / np.linalg.norm(row - v)) * (row - v) for row in rows]
+        v = v + np.mean(steps_i, axis=0)
+    return v
+
+
+def trimmed_mean(rows, trim=0.34):
+    b = int(trim * len(rows))
+    return np.sort(rows, axis=0)[b : len(rows) - b].mean(axis=0)
+
+
+def median(rows):
+    return np.median(rows, axis=0)
+
+
+REFERENCES = {
+    "median": (median, {}),
+    "trimmed-mean": (trimmed_mean, {"trim": 0.34}),
+    "geometric-median": (geometric_median, {}),
+    "centered-clipping": (centered_clipping, {"clip": 0.5}),
+}
+
+
+def bucketed(rows, size, draw):
+    """Means of so many rows each, in the order that is drawn."""
+    order = draw.batches(np.array([len(rows)]), len(rows))[0]
+    return np.array([rows[order[k : k + size]].mean(axis=0) for k in range(0, len(rows), size)])
+
+
+@pytest.mark.parametrize("buckets", [1, 2])
+@pytest.mark.parametrize("name", REFERENCES)
+def test_every_rule_is_that_of_a_plain_loop(name, buckets):
+    rule, keys = REFERENCES[name]
+    server = Server(aggregate=name, buckets=buckets, **keys)
+    rows = ROWS if buckets == 1 else bucketed(ROWS, 2, DRAW)
+    assert np.allclose(server.combine(ROWS, DRAW), rule(rows), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["mean", *REFERENCES])
+def test_no_messages_are_zeros(name):
+    """A round of a simulated fleet in which nobody arrives."""
+    assert np.array_equal(Server(name, buckets=2).combine(np.zeros((0, 5)), DRAW), np.zeros(5))
+
+
+@pytest.mark.parametrize(("share", "n", "count"), [(0.29, 100, 29), (0.34, 6, 2), (0.1, 9, 0)])
+def test_a_share_is_rounded_down_as_it_is_written(share, n, count):
+    """The float 0.29 times 100 is 28.999999999999996."""
+    assert Attack("ipm", share).bad(n).sum() == count
+    rows = np.arange(n)[:, None] ** 2.0
+    trimmed = Server("trimmed-mean", trim=share).combine(rows, DRAW)
+    assert trimmed[0] == pytest.approx(rows[count : n - count].mean(), rel=1e-14)
+
+
+def test_a_trimmed_mean_that_leaves_nothing_out_is_said(capsys):
+    for trim, warned in ((0.34, False), (0.3, True)):
+        server = {"aggregate": "trimmed-mean", "trim": trim, "buckets": 2}
+        run(GD, IDENTITY, server=server)
+        line = "server.trim: 0.3 of 3 values is less than one"
+        assert (line in capsys.readouterr().err) == warned
 
 
 class Block:
@@ -120,6 +194,69 @@ def test_flipped_labels_are_another_data_set(tmp_path):
     assert near(end.x, x)
     gradient = loop.every(x)[good].mean(axis=0)
     assert losses[-1] == pytest.approx(gradient @ gradient, rel=1e-10)
+
+
+def test_a_worker_with_flipped_labels_has_the_losses_of_that_data_set():
+    """Which the line search of FedNL-LS asks for."""
+    loop = Loop()
+    problem = PROBLEMS["logistic"](data="sample", l2=0.1).loaded(N, 0, N, 1, np.dtype(float))
+    flipped, x = np.arange(N) > 3, np.linspace(-1, 1, loop.d)
+    losses = Oracle(problem, Clock(), 1, flipped).losses(x)
+    loop.y[4 * loop.m : 6 * loop.m] *= -1
+    rows = (slice(i * loop.m, (i + 1) * loop.m) for i in range(N))
+    by_hand = [np.mean(np.log1p(np.exp(-loop.y[i] * (loop.a[i] @ x)))) for i in rows]
+    assert np.allclose(losses, by_hand + 0.05 * x @ x, rtol=1e-12)
+
+
+def attacked(name, v, good, draw):
+    """What N workers send for v (N, d): the last ones lie, by the papers' formulas."""
+    honest, out = v[good], v.copy()
+    bad = {
+        "sign-flip": lambda: -v[~good],
+        "ipm": lambda: -0.1 * honest.mean(axis=0),
+        "alie": lambda: honest.mean(axis=0) - 1.06 * honest.std(axis=0),
+        "noise": lambda: v[~good] + 10 * normals(draw.words(v.shape[1])[~good]),
+    }
+    out[~good] = bad[name]()
+    return out
+
+
+@pytest.mark.parametrize(
+    ("attack", "aggregate"),
+    [
+        ("sign-flip", "median"),
+        ("ipm", "geometric-median"),
+        ("alie", "centered-clipping"),
+        ("noise", "trimmed-mean"),
+    ],
+)
+def test_byz_vr_marina(attack, aggregate, p=0.3, b=7, T=20):
+    """The rule over g_i = g^k + Q(difference), with buckets of two."""
+    loop, good = Loop(), np.arange(N) < 4
+    rule, keys = REFERENCES[aggregate]
+    server = {"aggregate": aggregate, "buckets": 2} | keys
+    x = old = np.zeros(loop.d)
+    g = None
+    for loop.k in range(T):
+
+        def drawn(purpose, count=N):
+            return Draw(Streams(SEED), purpose, loop.k, 0, count)
+
+        if g is None or loop.coin(p):
+            g_i = attacked(attack, loop.every(x), good, drawn("dense/attack"))
+        else:
+            batch = drawn("batch").batches(np.full(N, loop.m), b)
+            now, before = (
+                np.array([loop.gradient(i, point, rows) for i, rows in enumerate(batch)])
+                for point in (x, old)
+            )
+            sent = attacked(attack, now - before, good, drawn("up/attack"))
+            g_i = g + loop.randk(sent, "up")
+        g = rule(bucketed(g_i, 2, drawn("buckets", 1)))
+        old, x = x, x - GAMMA * g
+    method = tables({"name": "vr-marina", "p": p, "batch": b}, {"name": "randk", "k": 20}, rounds=T)
+    end = run_tables(method | {"attack": {"name": attack, "share": 0.34}, "server": server})
+    assert near(end.x, x, 1e-11)
 
 
 MILLION = np.arange(1_000_000)

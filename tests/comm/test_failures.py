@@ -1,15 +1,23 @@
-"""What happens to a job when its input is bad; tests/trials has jobs whose ranks die."""
+"""How a job ends whose input is bad, or at Ctrl-C; tests/trials has jobs whose ranks die."""
 
 import json
+import os
+import pty
 import re
+import select
+import shlex
 import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import h5py
 import pytest
 
+from mpisim.cli import main
 from tests.comm.jobs import HANG_SECONDS, ROOT, environment, mpirun, needs_mpirun
+from tests.helpers import columns
 from tests.malformed import CASES, prepare
 
 RUN = [
@@ -139,3 +147,52 @@ def test_a_rank_without_descriptors_ends_the_job(end, tmp_path):
     """MPI would wait for it for ever, in an exchange, in MPI_Finalize or in MPI_Abort."""
     (tmp_path / "closing.py").write_text(CLOSING)
     assert mpirun(3, str(tmp_path / "closing.py"), end).returncode != 0
+
+
+CTRL_C = b"\x03"
+
+
+def at_a_terminal(command: list[str], ready: Path) -> str:
+    """What a terminal shows of a command that Ctrl-C ends once there is a file ``ready``."""
+    # by a shell, which stays while mpirun goes, as at a prompt
+    shell = ["/bin/sh", "-c", f"trap : INT; {shlex.join(command)}; sleep 1"]
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(ROOT)
+        os.execve(shell[0], shell, environment())
+    shown, end, pressed = b"", time.monotonic() + HANG_SECONDS, False
+    try:
+        while time.monotonic() < end:
+            if not pressed and ready.exists():
+                pressed = os.write(terminal, CTRL_C) == 1
+            if select.select([terminal], [], [], 0.1)[0]:
+                try:
+                    shown += os.read(terminal, 1 << 16)
+                except OSError:  # all that had the terminal have ended
+                    return shown.decode()
+    finally:
+        os.close(terminal)
+        os.waitpid(child, 0)
+    raise AssertionError(f"no end within {HANG_SECONDS:g} s: {shown.decode()}")
+
+
+@needs_mpirun
+def test_a_run_that_is_stopped_says_how_to_go_on(tmp_path, capfd):
+    log = tmp_path / "log.h5"
+    run = [*SAMPLE, "--workers", "2", "--out", str(log)]
+    command = ["mpirun", "-n", "2", sys.executable, "-m", "mpisim", *run]
+    command += ["--set", "run.rounds=100000000"]
+    shown = at_a_terminal(command, Path(f"{log}.ckpt.old"))
+    lines = [line for line in shown.splitlines() if "mpisim: " in line]
+    assert len(lines) == 1 and "Traceback" not in shown, shown
+    result = re.search(
+        r"mpisim: stopped by Ctrl-C at round (\d+)( or later)?; log (.*); --", lines[0]
+    )
+    assert result and result[3] == str(log) and lines[0].endswith("--resume continues"), shown
+    last = int(result[1])
+    rounds = columns(log)["round"]
+    if not result[2]:  # mpirun left it the time to end
+        assert rounds[-1] == last
+    assert main([*run, "--resume", "--set", f"run.rounds={last + 1000}"]) == 0
+    assert columns(log)["round"].tolist() == list(range(last + 1001))
+    assert (columns(log)["loss"][: len(rounds)] > 0).all()

@@ -63,6 +63,11 @@ def of_other_clients(self, g, v_i, m):
     self.y = self.star.broadcast(g, clients=np.array([0]))
 
 
+def unsent_point(self, g, v_i, m):
+    """x^k is the server's, and gradients are at a point that was not sent."""
+    self.y = 0 * g
+
+
 def right(self, g, v_i, m):
     self.y = g
 
@@ -74,13 +79,14 @@ def keeps_momentum(self, g, v_i, m):
 
 
 ALL = right, keeps_momentum, undecoded, of_the_server, state_of_the_server, of_the_block
-ALL += drawn_by_one_rank, of_other_clients
+ALL += drawn_by_one_rank, of_other_clients, unsent_point
 
 
 def line(line_of_it, comm) -> str:
     """What ends a run of `Shifted` with this function; empty if nothing does."""
     name = f"shifted-{line_of_it.__name__}"
-    mpisim.method(name)(type("Shifted", (Shifted,), {"wrong": line_of_it}))
+    members = {"wrong": line_of_it, "server_point": line_of_it is unsent_point}
+    mpisim.method(name)(type("Shifted", (Shifted,), members))
     method, compressor = {"name": name, "stepsize": 0.1}, {"name": "randk", "k": 4}
     try:
         run_tables(table(method, compressor, rounds=5, debug=True), comm=comm)

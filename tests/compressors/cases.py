@@ -250,15 +250,24 @@ def name_of(case: Case) -> str:
 
 @dataclasses.dataclass(eq=False)
 class Chosen(Draw):
-    """A draw whose words, or subsets, the test chooses: shape (workers, count)."""
+    """A draw whose outcome the test chooses.
+
+    chosen : words or subsets of the workers, shape (workers, count)
+    shared : words of each group, shape (groups, count)
+    """
 
     chosen: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0))
+    shared: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0))
 
     def words(self, count: int) -> np.ndarray:
-        return self.chosen
+        return self.chosen[self.members, :count]
 
     def subsets(self, d: int, k: int) -> np.ndarray:
         return self.chosen
+
+    def group_words(self, groups: int, count: int, repetition: int = 0) -> np.ndarray:
+        assert self.shared.shape == (groups, count) and repetition == 0
+        return self.shared
 
 
 def chosen(rows) -> Chosen:

@@ -1,29 +1,14 @@
 """Every outcome of a shared draw, and the two sides of the AB inequality."""
 
-import dataclasses
 from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
 
-from mpisim.core.rng import Draw, Streams
+from mpisim.core.rng import Streams
+from tests.compressors.cases import Chosen
 
 PERMK = {"name": "permk"}
-
-
-@dataclasses.dataclass(eq=False)
-class Chosen(Draw):
-    """A draw with given shared words, shape (groups, count), and given words of the workers'."""
-
-    shared: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0))
-    private: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0))
-
-    def group_words(self, groups: int, count: int, repetition: int = 0) -> np.ndarray:
-        assert self.shared.shape == (groups, count) and repetition == 0
-        return self.shared
-
-    def words(self, count: int) -> np.ndarray:
-        return self.private[self.members, :count]
 
 
 def words(bounds: list[int]) -> Iterator[list[int]]:

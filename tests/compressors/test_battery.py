@@ -17,7 +17,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.numerics.sums import ordered_sum
 from mpisim.core.rng import Draw
 from mpisim.testing import assert_all, compressor_checks
-from mpisim.testing.moments import biased, dependent, errors, exceeds, limit, samples, vectors
+from mpisim.testing.moments import biased, dependent, vectors
 from tests.compressors.cases import CASES, SINGLE, draw, name_of
 from tests.helpers import sampled
 from tests.wire.messages import PRECISIONS, contents
@@ -35,7 +35,7 @@ def test_every_compressor_has_a_row():
 
 @each_case
 def test_round_trip_and_bits_against_an_independent_count(case):
-    for precision, (m, d) in sampled(itertools.product(PRECISIONS, SHAPES), 6):
+    for precision, (m, d) in sampled(itertools.product(PRECISIONS, SHAPES), 4):
         round_trip(case, precision, m, d)
 
 
@@ -46,6 +46,8 @@ def round_trip(case, precision, m, d):
     again = form.decode(packed.data, packed.sizes)
     assert contents(again) == contents(message)
     assert again.decoded().dtype == precision.arithmetic
+    for total in (again.total(), ordered_sum(message.decoded())):
+        assert total.tobytes() == message.total().tobytes()
     decoded = list(enumerate(again.decoded()))
     payload = [case.payload(x, b, message, i) for i, x in decoded]
     assert packed.payload_bits.tolist() == again.payload_bits.tolist() == payload
@@ -59,17 +61,6 @@ def round_trip(case, precision, m, d):
 def test_what_mpisim_check_checks(case):
     """Round trips, ranks, values that are not finite; unbiasedness, omega, alpha and zeta."""
     assert_all(compressor_checks(make(case.table)))
-
-
-@pytest.mark.drawn(10)
-@each_case
-def test_sums_over_workers(case):
-    compressor, v = case.bind(37, 7), vectors(7, 37)
-    message = compressor.compress(v, draw(7))
-    packed = message.encode()
-    again = compressor.form(draw(7)).decode(packed.data, packed.sizes)
-    assert again.total().tobytes() == message.total().tobytes()
-    assert again.total().tobytes() == ordered_sum(message.decoded()).tobytes()
 
 
 @pytest.mark.drawn(10)
@@ -146,13 +137,6 @@ def test_a_client_that_draws_again(case):
 V = np.random.default_rng(4).standard_normal(12)
 
 
-class Unscaled(RandK):
-    """RandK without d / k."""
-
-    def compress(self, v, draw):
-        return super().compress(v * (self.k / self.d), draw)
-
-
 class AllAlike(RandK):
     """The published code's mistake: all workers keep the same coordinates."""
 
@@ -171,20 +155,12 @@ class Lower(Draw):
         return (u * u) & np.uint64(2**64 - 1)
 
 
-def test_a_missing_scale_is_seen():
-    compressor = Unscaled(3).bind(12, 1, SINGLE)
-    assert biased(samples(compressor, V, 4000), V, compressor.omega)
-
-
 def test_shared_coordinates_are_seen():
     compressor = AllAlike(3).bind(12, 1, SINGLE)
-    c = np.vstack([samples_of(compressor, r) for r in range(500)])
+    pairs = (compressor.compress(np.tile(V, (2, 1)), draw(2, round=r)) for r in range(500))
+    c = np.vstack([pair.decoded() for pair in pairs])
     assert not biased(c[::2], V, compressor.omega)
     assert dependent(c, V, compressor.omega)
-
-
-def samples_of(compressor, round):
-    return compressor.compress(np.tile(V, (2, 1)), draw(2, round=round)).decoded()
 
 
 def test_biased_rounding_is_seen():
@@ -194,12 +170,6 @@ def test_biased_rounding_is_seen():
     wrong = Lower(source.streams, source.purpose, source.round, 0, n)
     c = compressor.compress(np.tile(V, (n, 1)), wrong).decoded()
     assert biased(c, V, compressor.omega)
-
-
-@pytest.mark.parametrize("k", [1, 3])
-def test_an_omega_that_is_too_small_is_seen(k):
-    compressor = RandK(k).bind(12, 1, SINGLE)
-    assert exceeds(errors(samples(compressor, V, 4000), V), 0.85 * compressor.omega, limit(12))
 
 
 REFUSED = Path(__file__).with_name("refused.txt").read_text().splitlines()[1:]

@@ -10,10 +10,9 @@ from mpisim.compressors import make
 from mpisim.core.errors import WireError
 from mpisim.core.rng import Streams
 from mpisim.testing.moments import vectors
-from tests.compressors.cases import DOUBLE, SINGLE, draw
+from tests.compressors.cases import DOUBLE, SINGLE, Chosen, draw
 from tests.compressors.permutations import (
     PERMK,
-    Chosen,
     draws,
     error_of_mean,
     moments,
@@ -258,7 +257,7 @@ def all_roundings(table: dict, a: np.ndarray):
             way = np.array(way)
             group = np.zeros((n, d), np.uint64)
             group[workers, place] = np.where(way, 0, 2**64 - 1)
-            draw = dataclasses.replace(one, private=group)
+            draw = dataclasses.replace(one, chosen=group)
             outcomes.append(compressor.compress(a, draw).decoded())
             weights.append(np.prod(np.where(way, up, 1 - up)))
     return compressor, outcomes, np.array(weights)
@@ -280,16 +279,6 @@ def test_composition_over_all_permutations_and_roundings(outer, d, n):
     assert np.all(squares <= compressor.omega * (a**2).sum(axis=1) + 1e-12)
 
 
-@dataclasses.dataclass(eq=False)
-class Kept(Chosen):
-    """A draw with given coordinates for RandK: shape (workers, k)."""
-
-    subset: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0))
-
-    def subsets(self, d: int, k: int) -> np.ndarray:
-        return self.subset
-
-
 @pytest.mark.parametrize(("d", "n", "k"), [(2, 2, 1), (3, 2, 2), (2, 4, 1)])
 def test_of_two_sparsifiers(d, n, k):
     """C_i(Q_i(v)) with RandK inside, over all permutations and all subsets."""
@@ -298,7 +287,7 @@ def test_of_two_sparsifiers(d, n, k):
     outcomes = []
     for one in draws(shuffles(d, n), n):
         for rows in product(combinations(range(d), k), repeat=n):
-            group = Kept(one.streams, "up", 0, 0, n, shared=one.shared, subset=np.array(rows))
+            group = dataclasses.replace(one, chosen=np.array(rows))
             message = compressor.compress(a, group)
             alone = compressor.outer.form(one)
             assert message.form.counts.max() <= min(k, alone.counts.max())

@@ -1,92 +1,37 @@
 """CD-Adam and its rivals against plain NumPy loops, on the CD-Adam paper's logistic problem."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
-from tests.helpers import dense, run_tables, table, weighted_rows
-from tests.methods.test_reference import top
+from tests.helpers import run_tables, table
+from tests.methods import loops
+from tests.methods.loops import Feedback, Markov, naive, near, plain, sign, top
 
 ROUNDS, GAMMA, LAMBDA, N = 50, 0.01, 0.1, 5
 PROBLEM = {"name": "logistic-nonconvex-reg", "lambda": LAMBDA}
 
 
-def gradients_of(data):
-    """x -> gradients (N, d) of mean log(1 + exp(-y a.x)) + lambda sum x^2 / (1 + x^2), and d."""
-    rows, labels = dense(data)
-    m = len(rows) // N
-    blocks = [(rows[i * m : (i + 1) * m], labels[i * m : (i + 1) * m]) for i in range(N)]
+class Loop(loops.Loop):
+    """With lambda sum x^2 / (1 + x^2)."""
 
-    def gradients(x):
-        penalty = LAMBDA * 2 * x / (1 + x * x) ** 2
-        return np.array(
-            [weighted_rows(a, -y / (1 + np.exp(y * (a @ x)))) / len(y) + penalty for a, y in blocks]
-        )
-
-    return gradients, rows.shape[1]
-
-
-def sign(v):
-    """(|v|_1 / d) sign(v), row by row, the sign of 0 is +1."""
-    return np.abs(v).mean(axis=-1, keepdims=True) * np.where(v < 0, -1.0, 1.0)
+    def penalty(self, x):
+        return LAMBDA * 2 * x / (1 + x * x) ** 2
 
 
 def top5(v):
     return top(np.atleast_2d(v), 5).reshape(v.shape)
 
 
-def amsgrad_step(state, x, g, beta1=0.9, beta2=0.99, nu=1e-8):
-    m, v, vhat = state
-    m, v = beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * g**2
-    vhat = np.maximum(vhat, v)
-    return (m, v, vhat), x - GAMMA * m / np.sqrt(vhat + nu)
-
-
-def adaptive(estimates):
-    """Runs AMSGrad on a generator of estimates that takes gradients (N, d)."""
+def adaptive(exchange):
+    """AMSGrad on what is exchanged."""
 
     def loop(grads, d, c):
-        x, state, send = np.zeros(d), (np.zeros(d),) * 3, estimates(d, c)
-        next(send)
-        for _ in range(ROUNDS):
-            state, x = amsgrad_step(state, x, send.send(grads(x)))
-        return x
+        rounds = loops.amsgrad(grads, d, exchange(c), GAMMA)
+        return next(islice(rounds, ROUNDS - 1, None))[0]
 
     return loop
-
-
-def plain(d, c):
-    g = yield
-    while True:
-        g = yield g.mean(axis=0)
-
-
-def naive(d, c):
-    g = yield
-    while True:
-        g = yield c(c(g).mean(axis=0))
-
-
-def feedback(d, c):
-    e_i, e = np.zeros((N, d)), np.zeros(d)
-    g = yield
-    while True:
-        c_i = c(e_i + g)
-        e_i = e_i + g - c_i
-        down = c(e + c_i.mean(axis=0))
-        e = e + c_i.mean(axis=0) - down
-        g = yield down
-
-
-def markov(d, c):
-    """CD-Adam, Algorithm 1, lines 5-12."""
-    ghat_i, ghat, gtilde = np.zeros((N, d)), np.zeros(d), np.zeros(d)
-    g = yield
-    while True:
-        c_i = c(g - ghat_i)
-        ghat_i = ghat_i + c_i
-        ghat = ghat + c_i.mean(axis=0)
-        gtilde = gtilde + c(ghat - gtilde)
-        g = yield gtilde
 
 
 def ef21_two_way(grads, d, c):
@@ -148,8 +93,8 @@ def one_bit_adam_code(grads, d, c, warmup=7, beta1=0.9, beta2=0.99, nu=1e-8):
 CASES = [
     ("amsgrad", {"name": "amsgrad"}, adaptive(plain)),
     ("naive", {"name": "naive-amsgrad"}, adaptive(naive)),
-    ("ef", {"name": "ef-amsgrad"}, adaptive(feedback)),
-    ("cd-adam", {"name": "cd-adam"}, adaptive(markov)),
+    ("ef", {"name": "ef-amsgrad"}, adaptive(Feedback)),
+    ("cd-adam", {"name": "cd-adam"}, adaptive(Markov)),
     ("ef21-2way", {"name": "ef21-2way"}, ef21_two_way),
     ("1bit-adam", {"name": "1bit-adam", "warmup": 7}, one_bit_adam),
     ("code", {"name": "1bit-adam", "warmup": 7, "variant": "code"}, one_bit_adam_code),
@@ -168,9 +113,8 @@ def test_trajectory(name, method, loop, _, compressor, c, data, need_data):
     compressor = {"name": "identity"} if name == "amsgrad" else compressor
     method = method | {"stepsize": GAMMA}
     tables = table(method, compressor, data, N, ROUNDS, PROBLEM, wire="float64")
-    grads, d = gradients_of(data)
-    x = loop(grads, d, c)
-    assert np.linalg.norm(run_tables(tables).x - x) <= 1e-9 * np.linalg.norm(x)
+    shards = Loop(0, data, N)
+    assert near(run_tables(tables).x, loop(shards.every, shards.d, c), 1e-9)
 
 
 @pytest.mark.parametrize("method", [{"name": "cd-adam"}, {"name": "1bit-adam", "warmup": 0.3}])

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from mpisim.comm.communicators import OneProcess
+from mpisim.core.errors import InputError
 from mpisim.core.rng import Draw, Streams
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 from tests.helpers import run_tables
 from tests.methods import loops
-from tests.methods.loops import SEED, Loop, N, near
-from tests.methods.test_reference import top
+from tests.methods.loops import SEED, Loop, N, near, top
 
 ROUNDS, GAMMA = 25, 0.3
 TOPK, RANDK = {"name": "topk", "k": 5}, {"name": "randk", "k": 20}
@@ -44,6 +44,7 @@ def ef21_p(loop, alpha=0.1):
 
 
 def marina_p(loop, p=0.2):
+    """x^T, and the w_i of the last round."""
     x, w = np.zeros(loop.d), np.zeros((N, loop.d))
     old = x
     for loop.k in range(ROUNDS):
@@ -51,7 +52,7 @@ def marina_p(loop, p=0.2):
             step = np.tile(x - old, (N, 1))
             w = np.tile(x, (N, 1)) if loop.coin(p) else w + loop.randk(step, "down")
         old, x = x, x - GAMMA * loop.gradients(w).mean(axis=0)
-    return x
+    return x, w
 
 
 def masks(groups):
@@ -84,10 +85,11 @@ def test_compressed_scaffnew(s, p=0.3):
     assert end.row["bits_up"] == 64 * ROUNDS * s * loop.d
 
 
+MARINA_P = {"down": RANDK, "p": 0.2}
 CASES = {
     "scaffnew": (scaffnew, {"p": 0.3}, None),
     "ef21-p": (ef21_p, {"down": TOPK, "alpha": 0.1}, RANDK),
-    "marina-p": (marina_p, {"down": RANDK, "p": 0.2}, None),
+    "marina-p": (lambda loop: marina_p(loop)[0], MARINA_P, None),
 }
 
 
@@ -97,6 +99,24 @@ def test_trajectory(name):
     end = run_tables(tables({"name": name} | keys, compressor))
     x = loop(Loop())
     assert near(end.x, x)
+
+
+def test_columns_of_the_points_of_the_workers():
+    """The mean of f_i(w_i), and of |w_i - x|^2, of the last round."""
+    run = {"columns": ["points"], "log_every": ROUNDS}
+    end = run_tables(tables({"name": "marina-p"} | MARINA_P, **run), keep=True)
+    loop = Loop()
+    x, w = marina_p(loop)
+    a, y = (part[: N * loop.m].reshape(N, loop.m, -1) for part in (loop.a, loop.y))
+    f = np.log1p(np.exp(-y * (a @ w[:, :, None]))).mean(axis=(1, 2)) + 0.05 * (w**2).sum(axis=1)
+    assert end.columns["points_loss"][-1] == pytest.approx(f.mean(), rel=1e-12)
+    spread = ((w - x) ** 2).sum(axis=1).mean()
+    assert end.columns["points_spread"][-1] == pytest.approx(spread, rel=1e-10) and spread > 1e-6
+    assert np.isnan(end.columns["points_loss"][0])
+    with pytest.raises(
+        InputError, match=r'^run.columns: "points" .* \'naive\', whose workers keep'
+    ):
+        run_tables(tables({"name": "gd"}, **run))
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,14 @@ import pytest
 
 from mpisim.comm.communicators import OneProcess
 from mpisim.core.rng import Draw, Streams
+from mpisim.methods.estimators import ESTIMATORS
+from mpisim.methods.method_table import METHODS
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 from tests.helpers import run_tables, table
 from tests.methods import loops
 from tests.methods.loops import SEED, N, near
+from tests.resumes import COMPRESSORS
 from tests.resumes import KEYS as KEYS_OF
 
 ROUNDS, L2 = 12, 0.02
@@ -22,11 +25,11 @@ FULL, PART = {}, {"participants": 3, "batch": 7}
 
 
 class Loop(loops.Loop):
-    """Who takes part, and with which rows, by the addresses."""
+    """Who takes part, with which rows, and which coordinates they send, by the addresses."""
 
-    def __init__(self, participants=None, batch=None):
+    def __init__(self, participants=None, batch=None, K=None):
         super().__init__(L2)
-        self.r, self.b = participants, batch
+        self.r, self.b, self.K = participants, batch, K
 
     def clients(self):
         return list(range(N)) if self.r is None else super().clients(self.r).tolist()
@@ -36,6 +39,18 @@ class Loop(loops.Loop):
             return super().gradient(i, x)
         draw = Draw(Streams(SEED), "batch", self.k, i, 1, None, step)
         return super().gradient(i, x, draw.batches(np.array([self.m]), self.b)[0])
+
+    def sent(self, rows, message=0):
+        """What the server decodes of the clients' rows: RandK of them, or they themselves."""
+        rows = np.array(rows)
+        if self.K is None:
+            return rows
+        S = None if self.r is None else np.array(self.clients())
+        draw = Draw(Streams(SEED), "up", self.k, 0, N, S, message)
+        out, kept = np.zeros_like(rows), draw.subsets(self.d, self.K)
+        values = np.take_along_axis(rows, kept, axis=1) * self.d / self.K
+        np.put_along_axis(out, kept, values, axis=1)
+        return out
 
 
 def fedavg(loop, d, mu=0.0):
@@ -47,7 +62,7 @@ def fedavg(loop, d, mu=0.0):
             for t in range(STEPS):
                 y = y - ETA * (loop.gradient(i, y, t) + mu * (y - x))
             ends.append(y)
-        x = x + ETA_G * (np.mean(ends, axis=0) - x)
+        x = x + ETA_G * np.mean(loop.sent(np.array(ends) - x), axis=0)
     return x
 
 
@@ -68,8 +83,9 @@ def scaffold(loop, d, option="II"):
                 plus = loop.gradient(i, x, STEPS)
             moves.append(y - x)
             changes.append(plus - c_i[i])
-            c_i[i] = plus
-        x = x + ETA_G * np.mean(moves, axis=0)
+        changes = loop.sent(changes, 1)
+        c_i[loop.clients()] += changes
+        x = x + ETA_G * np.mean(loop.sent(moves), axis=0)
         c = c + np.sum(changes, axis=0) / N
     return x
 
@@ -100,12 +116,30 @@ def test_trajectory(name, part):
     assert near(end.x, x)
 
 
+@pytest.mark.parametrize("part", [FULL, PART], ids=["all", "some"])
+@pytest.mark.parametrize("name", CASES)
+def test_trajectory_with_compressed_messages(name, part, K=90):
+    loop, keys = CASES[name]
+    end = run_tables(tables(name, keys | part) | {"compressor": {"name": "randk", "k": K}})
+    x = loop(Loop(**part, K=K), end.x.size)
+    assert near(end.x, x)
+    messages = ROUNDS * part.get("participants", N) * (1 + name.startswith("scaffold"))
+    assert end.row["bits_up"] == 64 * K * messages
+
+
 @pytest.mark.parametrize(("name", "vectors"), [("fedavg", 1), ("scaffold", 2)])
 def test_bits_go_to_and_from_those_who_take_part(name, vectors):
     end = run_tables(tables(name, PART))
     bits = ROUNDS * vectors * 3 * 64 * end.x.size
     assert end.row["bits_up"] == end.row["bits_down"] == bits
     assert end.row["oracle_calls"] == ROUNDS * 3 * STEPS * 7
+
+
+@pytest.mark.parametrize(("name", "whose"), [("fedavg", "the server's"), ("scaffnew", "the")])
+def test_the_log_says_where_it_is_evaluated(name, whose, tmp_path):
+    keys = {"name": name, "stepsize": ETA} | KEYS_OF[name]
+    end = run_tables(loops.tables(keys, rounds=1), tmp_path / "x.h5")
+    assert end.attributes["evaluated_at"].startswith(f"{whose} x^k")
 
 
 def test_another_optimizer_takes_the_mean_move_for_a_gradient():
@@ -115,14 +149,16 @@ def test_another_optimizer_takes_the_mean_move_for_a_gradient():
     assert np.allclose(np.abs(end.x[end.x != 0]), ETA_G, rtol=1e-12)
 
 
-AT_SERVER = ["fedavg", "fedprox", "scaffold", "ef21-p", "marina-p", "fednl", "fednl-ls", "fednl-pp"]
+AT_SERVER = [name for name, pair in METHODS.items() if ESTIMATORS[pair.estimator].server_point]
+AT_SERVER = [name for name in AT_SERVER if not ESTIMATORS[METHODS[name].estimator].on_events]
 
 
 @pytest.mark.parametrize("name", [*AT_SERVER, "gd"])
 def test_a_worker_cannot_compute_with_what_only_the_server_knows(name):
     """On other ranks the server's point is NaN until it is sent; all know the x^k of the others."""
     keys = {"name": name, "stepsize": ETA} | KEYS_OF.get(name, {})
-    setup = Setup(parse(table(keys, problem={"name": "logistic"})), OneProcess())
+    compressor = COMPRESSORS.get(name, [None])[0]
+    setup = Setup(parse(table(keys, compressor, problem={"name": "logistic"})), OneProcess())
     star = copy.copy(setup.star)
     star.is_server = False
     assert setup.new_state(star).hidden == (name in AT_SERVER)

@@ -9,9 +9,8 @@ from mpisim.core.numerics import triangles
 from mpisim.core.rng import Draw, Streams
 from mpisim.problems import PROBLEMS
 from tests.helpers import run_tables
-from tests.methods.loops import SEED, Loop, N, near
+from tests.methods.loops import SEED, Loop, N, near, top
 from tests.methods.test_downlink import ROUNDS, tables
-from tests.methods.test_reference import top
 from tests.problems.support import FORMS, attach, make_rows
 
 RANGES = [(0, 60), (60, 61), (61, 300), (300, 301), (301, 700)]
@@ -30,6 +29,9 @@ def test_vectors_have_the_norms_of_their_matrices():
     v, w = triangles.packed(a), triangles.packed(b)
     assert v.shape == (triangles.size(7),) and v @ w == pytest.approx(np.sum(a * b), rel=1e-13)
     assert np.allclose(triangles.unpacked(v, 7), a, rtol=1e-15)
+    x = np.arange(7.0)
+    assert np.allclose(triangles.times(np.array([v, w]), x), [a @ x, b @ x], rtol=1e-13)
+    assert triangles.times(np.zeros((0, v.size)), x).shape == (0, 7)
 
 
 @pytest.mark.parametrize("d", [1, 6, 35])
@@ -116,6 +118,7 @@ def fednl(loop, option, C, alpha, mu=0.2):
     return x
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("option", ["A", "B"])
 @pytest.mark.parametrize("name", HESSIANS)
 def test_trajectory(name, option):

@@ -11,9 +11,8 @@ from mpisim.core.rng import Draw, Streams
 from mpisim.wire.flags import Flags, FlagsForm
 from tests.compressors.cases import DOUBLE
 from tests.helpers import run_tables
-from tests.methods.loops import SEED, Loop, N, near
+from tests.methods.loops import SEED, Loop, N, near, top
 from tests.methods.test_downlink import GAMMA, RANDK, ROUNDS, TOPK, tables
-from tests.methods.test_reference import top
 
 
 def ef21_sgdm(loop, eta=0.3):
@@ -309,5 +308,5 @@ def test_byz_dasha_page(aggregate):
         assert near(end.x, same.x)
     theory = tables(keys | {"stepsize": "theory", "a": "theory"}, RANDK)
     assert run_tables(theory).attributes["stepsize"] > 0
-    with pytest.raises(InputError, match=r"^method\.stepsize: Byz-DASHA-PAGE"):
+    with pytest.raises(InputError, match=r"^method\.stepsize: theorems are about the mean"):
         run_tables(theory | {"server": {"aggregate": "median"}})

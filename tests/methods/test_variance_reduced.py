@@ -1,79 +1,57 @@
-"""VR-MARINA, VR-DIANA, PP-MARINA and DASHA against plain NumPy loops that share only the draws."""
+"""VR-MARINA, VR-DIANA, PP-MARINA and DASHA: plain loops, reductions, what is sent and asked for."""
+
+from functools import partial
+from math import sqrt
 
 import numpy as np
 import pytest
+from mpi4py import MPI
 
 from mpisim.core.rng import Draw, Streams, purpose_key
-from tests.helpers import columns, dense, run_tables, table
+from mpisim.methods.oracle import LazyGradients
+from mpisim.runs.experiment import parse
+from mpisim.runs.setup import Setup
+from tests.helpers import columns, run_tables, table
+from tests.methods.loops import SEED, Loop, near
 
-ROUNDS, SEED, GAMMA = 60, 1, 0.7
-
-
-class Shards:
-    """The non-convex loss of n contiguous dense shards, with minibatches; no code of mpisim."""
-
-    def __init__(self, data, n):
-        rows, labels = dense(data)
-        self.n, self.m, self.d = n, len(rows) // n, rows.shape[1]
-        cut = n * self.m
-        self.a = rows[:cut].reshape(n, self.m, self.d)
-        self.y = labels[:cut].reshape(n, self.m)
-        self.streams = Streams(SEED)
-
-    def gradients(self, x, batch=None):
-        out = []
-        for i in range(self.n):
-            chosen = np.arange(self.m) if batch is None else batch[i]
-            a, y = self.a[i][chosen], self.y[i][chosen]
-            s = 1 / (1 + np.exp(-y * (a @ x)))
-            out.append(a.T @ (-2 * s * (1 - s) ** 2 * y) / len(chosen))
-        return np.array(out)
-
-    def coin(self, k, p):
-        return (int(self.streams.raw("coin", k, 0, 1, 1)[0, 0]) >> 11) * 2.0**-53 < p
-
-    def batch(self, k, b):
-        return Draw(self.streams, "batch", k, 0, self.n).batches(np.full(self.n, self.m), b)
-
-    def samples(self, purpose, k, b):
-        return Draw(self.streams, purpose, k, 0, self.n).samples(np.full(self.n, self.m), b)
+ROUNDS, GAMMA = 60, 0.7
 
 
 def vr_marina(f, p, b):
     """Algorithm 2; with n = 1 it is PAGE (Li et al., 2020)."""
-    x, g = np.zeros(f.d), f.gradients(np.zeros(f.d)).mean(axis=0)
-    for k in range(1, ROUNDS + 1):
+    x, g = np.zeros(f.d), f.every(np.zeros(f.d)).mean(axis=0)
+    for f.k in range(1, ROUNDS + 1):
         old, x = x, x - GAMMA * g
-        if f.coin(k, p):
-            g = f.gradients(x).mean(axis=0)
+        if f.coin(p):
+            g = f.every(x).mean(axis=0)
         else:
-            batch = f.batch(k, b)
-            g = g + (f.gradients(x, batch) - f.gradients(old, batch)).mean(axis=0)
+            batch = f.batch(b)
+            g = g + (f.every(x, batch) - f.every(old, batch)).mean(axis=0)
     return x
 
 
 def online(f, p, b, big, start):
     x = np.zeros(f.d)
-    g = f.gradients(x, f.samples("big batch", 0, start)).mean(axis=0)
-    for k in range(1, ROUNDS + 1):
+    g = f.every(x, f.samples(start, "big batch")).mean(axis=0)
+    for f.k in range(1, ROUNDS + 1):
         old, x = x, x - GAMMA * g
-        if f.coin(k, p):
-            g = f.gradients(x, f.samples("big batch", k, big)).mean(axis=0)
+        if f.coin(p):
+            g = f.every(x, f.samples(big, "big batch")).mean(axis=0)
         else:
-            batch = f.samples("batch", k, b)
-            g = g + (f.gradients(x, batch) - f.gradients(old, batch)).mean(axis=0)
+            batch = f.samples(b)
+            g = g + (f.every(x, batch) - f.every(old, batch)).mean(axis=0)
     return x
 
 
 def vr_diana(f, p, b, alpha=0.3):
     x = w = np.zeros(f.d)
     h = np.zeros((f.n, f.d))
-    for k in range(ROUNDS):
-        g = f.gradients(w)
-        if k > 0:
-            batch = f.batch(k, b)
-            g = f.gradients(x, batch) - f.gradients(w, batch) + g
-            if f.coin(k, p):
+    for f.k in range(ROUNDS):
+        g = f.every(w)
+        if f.k > 0:
+            batch = f.batch(b)
+            g = f.every(x, batch) - f.every(w, batch) + g
+            if f.coin(p):
                 w = x
         m = g - h
         x = x - GAMMA * (h + m).mean(axis=0)
@@ -81,10 +59,10 @@ def vr_diana(f, p, b, alpha=0.3):
     return x
 
 
-def randk(f, k, i, again, K):
-    """RandK's coordinates of a client in round k that was drawn ``again`` times before."""
+def randk(f, i, again, K):
+    """RandK's coordinates of a client in round f.k that was drawn ``again`` times before."""
     key = np.array([SEED, purpose_key("up")], np.uint64)
-    counter = np.array([-(-K // 4) * i, again, k, 0], np.uint64)
+    counter = np.array([-(-K // 4) * i, again, f.k, 0], np.uint64)
     pool, words = list(range(f.d)), np.random.Philox(key=key, counter=counter).random_raw(K)
     for t, word in enumerate(words.tolist()):  # Fisher-Yates
         j = t + (word * (f.d - t) >> 64)
@@ -93,16 +71,16 @@ def randk(f, k, i, again, K):
 
 
 def pp_marina(f, p, r, K=None):
-    x, g = np.zeros(f.d), f.gradients(np.zeros(f.d)).mean(axis=0)
-    for k in range(1, ROUNDS + 1):
+    x, g = np.zeros(f.d), f.every(np.zeros(f.d)).mean(axis=0)
+    for f.k in range(1, ROUNDS + 1):
         old, x = x, x - GAMMA * g
-        if f.coin(k, p):
-            g = f.gradients(x).mean(axis=0)
+        if f.coin(p):
+            g = f.every(x).mean(axis=0)
         else:
-            drawn = Draw(f.streams, "sample", k, 0, 1).samples(np.array([f.n]), r)[0]
-            difference, total = f.gradients(x) - f.gradients(old), np.zeros(f.d)
+            drawn = Draw(Streams(SEED), "sample", f.k, 0, 1).samples(np.array([f.n]), r)[0]
+            difference, total = f.every(x) - f.every(old), np.zeros(f.d)
             for t, i in enumerate(drawn):
-                kept = slice(None) if K is None else randk(f, k, i, list(drawn[:t]).count(i), K)
+                kept = slice(None) if K is None else randk(f, i, list(drawn[:t]).count(i), K)
                 total[kept] += difference[i][kept] * (f.d / K if K else 1)
             g = g + total / r
     return x
@@ -112,102 +90,100 @@ def dasha(f, a, first, following):
     """All four methods with g_i^0 = 0, ``following`` giving h_i^{t+1} and whether g_i is h_i."""
     x = np.zeros(f.d)
     h, g = first(x), np.zeros((f.n, f.d))
-    for k in range(1, ROUNDS + 1):
+    for f.k in range(1, ROUNDS + 1):
         old, x = x, x - GAMMA * g.mean(axis=0)
-        before, (h, full) = h, following(k, x, old, h)
+        before, (h, full) = h, following(x, old, h)
         g = h if full else g + h - before - a * (g - before)
     return x
 
 
 def dasha_page(f, a, p, b):
-    def following(k, x, old, h):
-        batch = f.samples("batch", k, b)
-        if f.coin(k, p):
-            return f.gradients(x), False
-        return h + f.gradients(x, batch) - f.gradients(old, batch), False
+    def following(x, old, h):
+        batch = f.samples(b)
+        if f.coin(p):
+            return f.every(x), False
+        return h + f.every(x, batch) - f.every(old, batch), False
 
-    return dasha(f, a, f.gradients, following)
+    return dasha(f, a, f.every, following)
 
 
 def dasha_mvr(f, a, p, momentum, b, big, start):
-    def large(k, x):
-        return f.gradients(x, f.samples("big batch", k, big if k else start))
+    def large(x):
+        return f.every(x, f.samples(big if f.k else start, "big batch"))
 
-    def following(k, x, old, h):
-        if f.coin(k, p):
-            return large(k, x), True
-        batch = f.samples("batch", k, b)
-        h = f.gradients(x, batch) + (1 - momentum) * (h - f.gradients(old, batch))
+    def following(x, old, h):
+        if f.coin(p):
+            return large(x), True
+        batch = f.samples(b)
+        h = f.every(x, batch) + (1 - momentum) * (h - f.every(old, batch))
         return h, False
 
-    return dasha(f, a, lambda x: large(0, x), following)
+    return dasha(f, a, large, following)
+
+
+def dasha_exact(f, a):
+    return dasha(f, a, f.every, lambda x, old, h: (f.every(x), False))
 
 
 DASHA = {"start": "zero", "a": 0.3}
-CASES = [
-    (
-        {"name": "dasha"} | DASHA,
-        lambda f: dasha(f, 0.3, f.gradients, lambda k, x, old, h: (f.gradients(x), False)),
+ONLINE = {"batch": 11, "big_batch": 50}
+CASES = {  # the loop, with its arguments, and the method's other keys
+    "dasha": (partial(dasha_exact, a=0.3), DASHA),
+    "dasha-page": (partial(dasha_page, a=0.3, p=0.2, b=11), {"p": 0.2, "batch": 11} | DASHA),
+    "dasha-mvr": (
+        partial(dasha_mvr, a=0.3, p=0.0, momentum=0.1, b=11, big=50, start=50),
+        {"b": 0.1} | ONLINE | DASHA,
     ),
-    (
-        {"name": "dasha-page", "p": 0.2, "batch": 11} | DASHA,
-        lambda f: dasha_page(f, 0.3, 0.2, 11),
+    "dasha-sync-mvr": (
+        partial(dasha_mvr, a=0.3, p=0.2, momentum=0.0, b=11, big=50, start=70),
+        {"p": 0.2, "first_batch": 70} | ONLINE | DASHA,
     ),
-    (
-        {"name": "dasha-mvr", "b": 0.1, "batch": 11, "big_batch": 50} | DASHA,
-        lambda f: dasha_mvr(f, 0.3, 0.0, 0.1, 11, 50, 50),
+    "vr-marina": (partial(vr_marina, p=0.2, b=11), {"p": 0.2, "batch": 11}),
+    "vr-marina-online": (
+        partial(online, p=0.2, b=11, big=50, start=70),
+        {"p": 0.2, "first_batch": 70} | ONLINE,
     ),
-    (
-        {"name": "dasha-sync-mvr", "p": 0.2, "batch": 11, "big_batch": 50, "first_batch": 70}
-        | DASHA,
-        lambda f: dasha_mvr(f, 0.3, 0.2, 0.0, 11, 50, 70),
-    ),
-    ({"name": "vr-marina", "p": 0.2, "batch": 11}, lambda f: vr_marina(f, 0.2, 11)),
-    (
-        {"name": "vr-marina-online", "p": 0.2, "batch": 11, "big_batch": 50, "first_batch": 70},
-        lambda f: online(f, 0.2, 11, 50, 70),
-    ),
-    (
-        {"name": "vr-diana", "p": 0.1, "batch": 11, "alpha": 0.3},
-        lambda f: vr_diana(f, 0.1, 11),
-    ),
-    ({"name": "pp-marina", "p": 0.1, "participants": 4}, lambda f: pp_marina(f, 0.1, 4)),
-]
-
-
-def test_pp_marina_compresses_each_draw_of_a_client_anew():
-    method = {"name": "pp-marina", "p": 0.1, "participants": 6, "stepsize": GAMMA}
-    tables = table(method, {"name": "randk", "k": 90}, "sample", 6, ROUNDS, wire="float64")
-    x = pp_marina(Shards("sample", 6), 0.1, 6, K=90)
-    assert np.linalg.norm(run_tables(tables).x - x) <= 1e-9 * np.linalg.norm(x)
+    "vr-diana": (partial(vr_diana, p=0.1, b=11), {"p": 0.1, "batch": 11, "alpha": 0.3}),
+    "pp-marina": (partial(pp_marina, p=0.1, r=4), {"p": 0.1, "participants": 4}),
+}
 
 
 @pytest.mark.drawn(10)
 @pytest.mark.parametrize("n", [1, 6])
 @pytest.mark.parametrize("data", ["sample", "mushrooms"])
-@pytest.mark.parametrize(("method", "loop"), CASES, ids=[m["name"] for m, _ in CASES])
-def test_trajectory(method, loop, data, n, need_data):
+@pytest.mark.parametrize("name", CASES)
+def test_trajectory(name, data, n, need_data):
+    """With n = 1, VR-MARINA is PAGE (Li et al., 2020)."""
     need_data(data)
-    if n == 1 and method["name"] == "pp-marina":
-        method = method | {"participants": 1}
-        loop = lambda f: pp_marina(f, 0.1, 1)  # noqa: E731
-    tables = table(
-        method | {"stepsize": GAMMA}, {"name": "identity"}, data, n, ROUNDS, wire="float64"
-    )
-    x = loop(Shards(data, n))
-    assert np.linalg.norm(run_tables(tables).x - x) <= 1e-9 * np.linalg.norm(x)
+    function, keys = CASES[name]
+    if name == "pp-marina" and n == 1:
+        function, keys = partial(function, r=1), keys | {"participants": 1}
+    loop = Loop(0, data, n, "nonconvex-loss")
+    method = {"name": name, "stepsize": GAMMA} | keys
+    assert near(loop.run(method, {"name": "identity"}, rounds=ROUNDS).x, function(loop), 1e-9)
 
 
-def logged(method, tmp_path, compressor=None, **options):
-    log = tmp_path / "log.h5"
-    run_tables(table(method, compressor or {"name": "randk", "k": 10}, **options), log)
-    return columns(log)
+RANDK = {"name": "randk", "k": 7}
+N, M, D = 6, 1600 // 6, 123  # the sample among 6 workers
+BITS = 32 * 7  # of a compressed message
+
+
+def logged(method, tmp_path, compressor=RANDK, **options):
+    run_tables(table(method | {"stepsize": 0.1}, compressor, **options), tmp_path / "log.h5")
+    return columns(tmp_path / "log.h5")
+
+
+def test_pp_marina_compresses_each_draw_of_a_client_anew():
+    method = {"name": "pp-marina", "p": 0.1, "participants": 6, "stepsize": GAMMA}
+    loop = Loop(0, loss="nonconvex-loss")
+    end = loop.run(method, {"name": "randk", "k": 90}, rounds=ROUNDS)
+    assert near(end.x, pp_marina(loop, 0.1, 6, K=90), 1e-9)
 
 
 def test_pp_marina_charges_only_drawn_clients(tmp_path):
-    n, m, r = 6, 1600 // 6, 3
-    method = {"name": "pp-marina", "p": 0.2, "participants": r, "stepsize": 0.1}
-    c = logged(method, tmp_path, rounds=60)
+    n, m, r = N, M, 3
+    method = {"name": "pp-marina", "p": 0.2, "participants": r}
+    c = logged(method, tmp_path, {"name": "randk", "k": 10}, rounds=60)
     bits, calls = np.diff(c["bits_up"][1:]), np.diff(c["oracle_calls"][1:])
     most, streams, again = np.diff(c["bits_up_max"][1:]), Streams(1), 0
     for k in range(1, 60):
@@ -220,3 +196,95 @@ def test_pp_marina_charges_only_drawn_clients(tmp_path):
         assert calls[k - 1] == (n * m if synchronised else 2 * times.size * m)  # and computes once
     assert again > 10
     assert 3 <= (bits == n * 32 * 123).sum() <= 24
+
+
+def final(method, compressor=RANDK, rounds=30):
+    tables = table(method | {"stepsize": 0.5}, compressor, rounds=rounds, wire="float64")
+    return run_tables(tables).x
+
+
+def test_reductions():
+    """PAGE with p = 1 is DASHA; MVR and SYNC-MVR are the same with b = 0 and p = 0."""
+    assert near(final({"name": "dasha-page", "batch": 3, "p": 1.0}), final({"name": "dasha"}))
+    online = {"batch": 5, "big_batch": 40}
+    never = final({"name": "dasha-sync-mvr", "p": 1e-12} | online)
+    assert near(final({"name": "dasha-mvr", "b": 1e-15} | online), never)
+
+
+SENT = [
+    ({"name": "dasha"}, {N * BITS}, {N * M}),
+    ({"name": "dasha-page", "batch": 4, "p": 0.2}, {N * BITS}, {N * M, 2 * N * 4}),
+    ({"name": "dasha-mvr", "batch": 4, "big_batch": 50}, {N * BITS}, {2 * N * 4}),
+    (
+        {"name": "dasha-sync-mvr", "batch": 4, "big_batch": 50, "p": 0.2},
+        {N * BITS, N * 32 * D},
+        {2 * N * 4, N * 50},
+    ),
+]
+
+
+@pytest.mark.parametrize("start", ["dense", "zero"])
+@pytest.mark.parametrize(("method", "bits", "calls"), SENT, ids=[m["name"] for m, _, _ in SENT])
+def test_what_a_round_sends_and_asks_for(method, bits, calls, start, tmp_path):
+    c = logged(method | {"start": start}, tmp_path, rounds=60)
+    assert set(np.diff(c["bits_up"][1:])) == bits
+    assert set(np.diff(c["oracle_calls"][1:])) == calls
+    assert c["bits_up"][1] == (N * 32 * D if start == "dense" else 0)
+    assert c["oracle_calls"][1] == N * method.get("big_batch", M)
+
+
+def bound(**method):
+    return Setup(parse(table(method | {"stepsize": 0.1}, RANDK)), MPI.COMM_SELF).estimator
+
+
+def test_parameters_of_the_theory():
+    omega = D / 7 - 1
+    assert bound(name="dasha").a == pytest.approx(1 / (2 * omega + 1), rel=1e-14)
+    assert bound(name="dasha-page", batch=4).p == pytest.approx(4 / (4 + M), rel=1e-14)
+    # the floors of DASHA-MVR and DASHA-SYNC-MVR with the same B', over sigma^2 / n
+    b = bound(name="dasha-mvr", batch=4, big_batch=50).b
+    floor = (96 * omega * (2 * omega + 1) * b**2 + 4 * b) / 4
+    assert floor == pytest.approx(2 / 50, rel=1e-13)
+    sync = {"name": "dasha-sync-mvr", "batch": 4}
+    assert bound(**sync, big_batch=50).p == pytest.approx(7 / D, rel=1e-14)
+    assert bound(**sync, big_batch=200).p == pytest.approx(4 / 200, rel=1e-14)
+
+
+def configured(name, omega, mega):
+    """b, p or nothing, and the first batch: `generate_yaml` of config_libsvm_zero_marina.py."""
+    if name == "dasha-mvr":
+        noise_momentum = min(1 / float(mega), 1 / (omega * sqrt(mega)))
+        return {"b": noise_momentum}, int(max(mega, omega * sqrt(mega)))
+    prob_sync = {"p": min(1 / float(mega), 1 / (omega + 1))}
+    return prob_sync if name == "dasha-sync-mvr" else {}, int(max(mega, omega))
+
+
+@pytest.mark.parametrize("B", [1, 4])  # there, mega counts gradients of B samples
+@pytest.mark.parametrize("mega", [10, 50])
+@pytest.mark.parametrize("name", ["dasha-mvr", "dasha-sync-mvr", "vr-marina-online"])
+def test_published_parameters(name, mega, B, tmp_path):
+    values, first = configured(name, D / 7 - 1, mega)
+    assert first > mega or name != "dasha-mvr"
+    method = {"name": name, "batch": B, "big_batch": B * mega, "first_batch": "published"}
+    method |= {"b": "published"} if name == "dasha-mvr" else {}
+    used = bound(**method)
+    for key, value in values.items():
+        assert getattr(used, key) == pytest.approx(value, rel=1e-14)
+    assert logged(method, tmp_path, rounds=1)["oracle_calls"][1] == N * B * first
+
+
+def test_a_round_on_the_quadratic_computes_what_is_sent(monkeypatch):
+    """No gradient is worked out as a whole, and of g_i no more than what was sent is set."""
+
+    def full(*_):
+        raise AssertionError("a whole gradient")
+
+    monkeypatch.setattr(LazyGradients, "fill", full)
+    monkeypatch.setattr(LazyGradients, "fill_less", full)
+    method = {"name": "dasha", "start": "zero", "stepsize": 0.3}
+    tables = table(method, {"name": "randk", "k": 2}, rounds=25)
+    quadratic = {"name": "quadratic", "workers": 40, "dimension": 300, "noise": 0.3}
+    setup = Setup(parse(tables | {"problem": quadratic}), MPI.COMM_SELF)
+    for _ in range(26):
+        setup.state.step(0.3)
+    assert 0 < np.count_nonzero(setup.estimator.g_i) <= 25 * 2 * 40

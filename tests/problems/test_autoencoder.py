@@ -97,7 +97,7 @@ def test_parts_and_coordinates_have_the_bits_of_full_gradients(keys, dtype):
         assert values.tobytes() == taken.tobytes()
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @each
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("code_size", [16, 21])

@@ -17,7 +17,7 @@ from mpi4py import MPI
 from mpisim.compressors.sparse import RandK
 from mpisim.core import imports
 from mpisim.core.errors import InputError
-from mpisim.methods.method_table import METHODS, UNCOMPRESSED
+from mpisim.methods.method_table import METHODS, needs_compressor
 from mpisim.runs import identity
 from mpisim.runs.experiment import parse
 from mpisim.runs.host import Place, commit, here, hosts, oversubscribed
@@ -169,7 +169,7 @@ def experiments():
     """Every method with one compressor, and every compressor with one method."""
     for method in METHODS:
         keys = {"name": method, "stepsize": 0.01} | KEYS.get(method, {})
-        compressor = None if method in UNCOMPRESSED else {"name": "topk", "k": 12}
+        compressor = {"name": "topk", "k": 12} if needs_compressor(method) else None
         yield table(keys, compressor, workers=5, rounds=3, columns=["pi"])
     for compressor in COMPRESSORS:
         yield table({"name": "marina", "stepsize": "theory"}, compressor, workers=5, rounds=3)

@@ -1,11 +1,14 @@
 """Columns that a log has when they are asked for, against NumPy."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import read
 from tests.helpers import columns, run_tables, table
+from tests.methods.loops import Feedback, Markov, amsgrad, naive, plain, sign
 
 CD_ADAM = {"name": "cd-adam", "stepsize": 0.01}
 
@@ -117,71 +120,23 @@ def run(log, method, compressor=SIGN, rounds=8, **settings):
     return columns(log)
 
 
-def sign(v):
-    return np.abs(v).mean(axis=-1, keepdims=True) * np.where(v < 0, -1.0, 1.0)
-
-
-class Loop:
-    """AMSGrad with what ``exchange`` makes of g_i: (g^, g~)."""
-
-    def __init__(self, exchange):
-        problem = parse(table({"name": "amsgrad", "stepsize": STEP}, {"name": "identity"})).problem
-        self.problem = problem.loaded(6, 0, 6, 1, np.dtype(float))
-        self.exchange = exchange
-
-    def rows(self, rounds, nu=1e-8):
-        """`NAMES`, and the spread of the denominators."""
-        x = m = v = vhat = np.zeros(self.problem.d)
-        for _ in range(rounds):
-            g_i = self.problem.gradients(x)
-            g_hat, g = self.exchange(g_i)
-            m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
-            vhat = np.maximum(vhat, v)
-            root = np.sqrt(vhat + nu)
-            x = x - STEP * m / root
-            up = np.linalg.norm(g_hat - g_i.mean(axis=0))
-            yield up, np.linalg.norm(g - g_hat), v.mean(), v.max(), root.max() / root.min()
-
-
-class Markov:
-    """Algorithm 1, lines 5 to 12."""
-
-    def __init__(self):
-        self.hat_i = self.hat = self.tilde = 0.0
-
-    def __call__(self, g_i):
-        c_i = sign(g_i - self.hat_i)
-        self.hat_i, self.hat = self.hat_i + c_i, self.hat + c_i.mean(axis=0)
-        self.tilde = self.tilde + sign(self.hat - self.tilde)
-        return self.hat, self.tilde
-
-
-class Feedback:
-    def __init__(self):
-        self.e_i = self.e = 0.0
-
-    def __call__(self, g_i):
-        c_i = sign(g_i + self.e_i)
-        self.e_i = self.e_i + g_i - c_i
-        mean = c_i.mean(axis=0)
-        c = sign(mean + self.e)
-        self.e = self.e + mean - c
-        return mean, c
-
-
-def naive(g_i):
-    mean = sign(g_i).mean(axis=0)
-    return mean, sign(mean)
+def reference(exchange, rounds=8, nu=1e-8):
+    """`NAMES` and the spread of the denominators of AMSGrad's rounds, (rounds, 5)."""
+    problem = parse(table({"name": "amsgrad", "stepsize": STEP}, {"name": "identity"})).problem
+    problem = problem.loaded(6, 0, 6, 1, np.dtype(float))
+    rows = islice(amsgrad(problem.gradients, problem.d, exchange, STEP, nu), rounds)
+    for _, g_i, g_hat, g, v, root in rows:
+        up = np.linalg.norm(g_hat - g_i.mean(axis=0))
+        yield up, np.linalg.norm(g - g_hat), v.mean(), v.max(), root.max() / root.min()
 
 
 @pytest.mark.parametrize(
     ("method", "exchange"),
-    [("cd-adam", Markov()), ("ef-amsgrad", Feedback()), ("naive-amsgrad", naive)],
-    ids=["cd-adam", "ef-amsgrad", "naive-amsgrad"],
+    [("cd-adam", Markov), ("ef-amsgrad", Feedback), ("naive-amsgrad", naive)],
 )
 def test_errors_and_v_are_those_of_the_algorithm(method, exchange, tmp_path):
     c = run(tmp_path / "log.h5", method)
-    wanted = np.array([*Loop(exchange).rows(8)]).T
+    wanted = np.array([*reference(exchange(sign))]).T
     for name, values in zip(NAMES, wanted[:4], strict=True):
         assert c[name][1:] == pytest.approx(values, rel=1e-9), name
     assert np.isnan(c["error_up"][0]) and np.isnan(c["error_down"][0])
@@ -202,7 +157,7 @@ def test_the_spread_of_the_denominators_is_that_of_amsgrad(nu, tmp_path):
     """sqrt(vhat + nu), largest over smallest; row k has round k - 1, and row 0 none."""
     method = {"name": "amsgrad", "stepsize": STEP, "nu": nu}
     result = run(tmp_path / "a.h5", method, {"name": "identity"}, columns=["denominators"])
-    expected = [row[-1] for row in Loop(lambda g_i: (g_i.mean(axis=0),) * 2).rows(8, nu)]
+    expected = [row[-1] for row in reference(plain(None), nu=nu)]
     assert np.isnan(result["denominator_spread"][0])
     np.testing.assert_allclose(result["denominator_spread"][1:], expected, rtol=1e-12)
     # the larger nu is, the nearer AMSGrad is to heavy ball

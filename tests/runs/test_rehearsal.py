@@ -11,7 +11,7 @@ from numba.core.caching import FunctionCache
 
 from mpisim.comm import clock as phases
 from mpisim.core.errors import InputError
-from mpisim.methods.method_table import METHODS, UNCOMPRESSED
+from mpisim.methods.method_table import METHODS, needs_compressor
 from mpisim.runs import rehearsal
 from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.experiment import parse
@@ -63,7 +63,8 @@ def seconds(tables: dict) -> list[float]:
 def experiments(method: str, random: Random):
     """With each compressor and problem, in an order that is drawn."""
     keys = {"name": method, "stepsize": 0.01} | KEYS.get(method, {})
-    compressors = [None] if method in UNCOMPRESSED else random.sample(COMPRESSORS, len(COMPRESSORS))
+    several = random.sample(COMPRESSORS, len(COMPRESSORS))
+    compressors = several if needs_compressor(method) else [None]
     for compressor in compressors:
         tables = table(keys, compressor, workers=5, rounds=17, log_every=3)
         yield tables | {"problem": random.choice(PROBLEMS) | {"workers": 5}}

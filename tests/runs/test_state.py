@@ -254,6 +254,7 @@ WRONG = {
     "|its y on rank 1 has what the server alone knows",
     "of_the_block": "its y, which is Shared, on ranks 1, 2 differs from rank 0",
     "drawn_by_one_rank": "the number of draws for 'extra' on ranks 1, 2 differs from rank 0",
+    "unsent_point": "method 'shifted-unsent_point', round 1: its y on rank 0 has what the server",
     "of_other_clients": "its y on rank 1 has what the server sent to clients of other ranks alone",
 }
 

@@ -79,12 +79,6 @@ def test_the_last_sweep_says_what_is_drawn(folder):
     assert len(left) == 2 and "diverged" in left[0] and "not run" in left[1]
 
 
-K = 0.0085547
-
-
-ROUNDS = np.arange(51)
-
-
 # By method and step: the rate of |grad f|^2, and that of the loss. The best steps differ.
 RATES_FIG2 = {
     "vr-marina": {0.01: (0.05, 0.005), 0.1: (0.30, 0.010), 1.0: (0.02, 0.002)},
@@ -95,32 +89,13 @@ RATES_FIG2 = {
 CLAIM = "VR-MARINA needs significantly fewer {} than VR-DIANA, by {}"
 
 
-@pytest.fixture
-def logs(make_log):
-    """A function that writes the logs of ``rates``, or of those that a test replaces."""
-
-    def make(**changed):
-        for method, steps in (RATES_FIG2 | changed).items():
-            for step, (gradient, loss) in steps.items():
-                columns = {"grad_norm_sq": np.exp(-gradient * ROUNDS)}
-                columns |= {"loss": np.exp(-loss * ROUNDS)}
-                table = f'name = "randk"\nk = {K}'
-                path = make_log(method, table, stepsize=step, columns=columns)
-                with h5py.File(path, "a") as file:
-                    file["workers/rows"] = np.full(5, 200)
-                    file.attrs["stepsize"] = step
-        return complete_logs(path.parent)[0]
-
-    return make
-
-
 def judged(logs):
     """{claim: the only evidence}."""
     return {claim.claim: claim.evidence[0] for claim in fig2.claims(logs)}
 
 
-def test_the_gradient_comes_first_and_each_accuracy_has_its_step(logs):
-    result = judged(logs())
+def test_the_gradient_comes_first_and_each_accuracy_has_its_step(by_step):
+    result = judged(by_step(RATES_FIG2, 'name = "randk"\nk = 0.0085547'))
     names = [
         CLAIM.format(c, y) for y in ("|grad f|^2", "training loss") for c in fig2.COSTS.values()
     ]

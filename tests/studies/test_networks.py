@@ -5,17 +5,56 @@ import dataclasses
 import numpy as np
 import pytest
 
+from mpisim.analysis.study import find
+from mpisim.runs.experiment import parse
+from mpisim.runs.log.reader import Log
 from run.cdadam import table2
-from tests.studies.networks import D, figure, four_logs, log_of, seeded, with_columns
+
+D, N, ROWS = 1000, 8, 11
+COMPRESSORS = {"amsgrad": {"name": "identity"}, "ef21-2way": {"name": "topk", "k": 0.016}}
+RATES = {"cd-adam": 0.10, "amsgrad": 0.10, "1bit-adam": 0.11, "ef21-2way": 0.05}
+
+
+def log_of(method, rate, seed=1):
+    """A log whose loss falls by e^-rate in each of 10 rounds, all rounds logged."""
+    rounds = np.arange(ROWS)
+    message = {"amsgrad": 32 * D, "ef21-2way": 60 * 16}.get(method, 32 + D)
+    warm = 2 if method == "1bit-adam" else 0
+    bits = np.cumsum([0, *np.where(rounds[:-1] < warm, 32 * D, message)])
+    loss = np.exp(-rate * rounds)
+    table = {
+        "problem": {"name": "torch", "workers": N},
+        "method": {"name": method, "stepsize": 0.1, "batch": 16},
+        "compressor": COMPRESSORS.get(method, {"name": "scaled-sign"}),
+        "run": {"rounds": ROWS - 1},
+    }
+    columns = {"round": rounds, "loss": loss, "test_loss": 1.1 * loss}
+    columns |= dict.fromkeys(("grad_norm_sq", "test_grad_norm_sq"), loss**2)
+    columns |= dict.fromkeys(("train_accuracy", "test_accuracy"), 1 - 0.9 * loss)
+    columns |= {"bits_up": N * bits, "bits_down": N * bits, "oracle_calls": rounds * N * 16}
+    compress = 0.1 if method in ("cd-adam", "ef21-2way") else 0.0
+    columns |= {"time_compute": 0.5 * rounds, "time_compress": compress * rounds}
+    for name, pi in (("up", 0.65), ("up_max", 0.7), ("down", 0.35), ("code", 0.4)):
+        columns[f"pi_{name}"] = np.append(np.nan, np.full(ROWS - 1, pi))
+    attrs = {"method": method, "workers": N, "dimension": D, "method_warmup": 2}
+    attrs |= {"seed": seed, "stepsize": 0.1, "status": "done"}
+    workers, config = {"rows": np.full(N, 250)}, parse(table).table
+    return Log(f"{method}-{rate}", attrs, columns, workers, {}, {}, config)
+
+
+def claims_of(name, logs):
+    """Of the figure called STUDY-NAME."""
+    return list(find(name)[1].claims(logs))
 
 
 @pytest.fixture
 def logs():
-    return four_logs()
+    """A run of each method with one seed."""
+    return [log_of(method, rate) for method, rate in RATES.items()]
 
 
 def test_the_bits_saved_are_judged_along_the_curve(logs):
-    amsgrad, one_bit, pi = figure("cdadam-fig1").claims(logs)
+    amsgrad, one_bit, pi = claims_of("cdadam-fig1", logs)
     result = amsgrad.evidence[0].numbers["by_target"]
     assert [*result] == ["0.9", "0.8", "0.7", "0.6", "0.5", "0.4"]  # exp(-1): where they end
     ratios = [one["median"] for one in result.values()]
@@ -39,22 +78,22 @@ def test_the_bits_saved_are_judged_along_the_curve(logs):
 
 def test_seeds_are_compared_with_equal_seeds(logs):
     """The ratios of each seed count, and a seed that only one method has does not."""
-    seeds = [seeded(log_of("cd-adam", rate), i) for i, rate in ((1, 0.1), (2, 0.2), (3, 0.3))]
-    rivals = [seeded(log_of("ef21-2way", rate), i) for i, rate in ((2, 0.1), (1, 0.05))]
-    claims = list(figure("cdadam-fig6").claims([*seeds, *rivals]))
+    seeds = [log_of("cd-adam", rate, i) for i, rate in ((1, 0.1), (2, 0.2), (3, 0.3))]
+    rivals = [log_of("ef21-2way", rate, i) for i, rate in ((2, 0.1), (1, 0.05))]
+    claims = claims_of("cdadam-fig6", [*seeds, *rivals])
     loss = claims[0].evidence[0]
     assert loss.numbers["seeds"] == [1, 2] and loss.verdict == "holds"
     assert loss.numbers["ratios"] == pytest.approx([np.exp(0.5), np.exp(1.0)])
-    rivals[0] = seeded(log_of("ef21-2way", 0.25), 2)
-    claim = next(iter(figure("cdadam-fig6").claims([*seeds, *rivals])))
+    rivals[0] = log_of("ef21-2way", 0.25, 2)
+    claim = claims_of("cdadam-fig6", [*seeds, *rivals])[0]
     assert claim.evidence[0].verdict in ("does not hold", "not decided")
-    alone = [seeds[0], seeded(rivals[0], 4)]
-    missing = next(iter(figure("cdadam-fig6").claims(alone))).evidence[0]
+    alone = [seeds[0], log_of("ef21-2way", 0.25, 4)]
+    missing = claims_of("cdadam-fig6", alone)[0].evidence[0]
     assert (missing.verdict, missing.measured) == ("not decided", "no seed has both runs")
 
 
 def test_table_2_counts(logs):
-    claims = {claim.claim: claim for claim in figure("cdadam-table2").claims(logs)}
+    claims = {claim.claim: claim for claim in claims_of("cdadam-table2", logs)}
     sent = claims["methods send the bits of the table, EF21 at most those"]
     assert sent.verdict == "holds"
     formulas = {one.where: one.numbers["formula"] for one in sent.evidence}
@@ -62,9 +101,10 @@ def test_table_2_counts(logs):
     overhead = claims["CD-Adam's overhead over uncompressed is small: around the same time"]
     assert overhead.evidence[0].numbers["ratios"] == pytest.approx([1.2])
     # The gradients of one run took longer, by chance: they are the same for all methods.
-    slow = with_columns(logs[0], time_compute=0.9 * logs[0].column("round"))
+    columns = logs[0].columns | {"time_compute": 0.9 * logs[0].column("round")}
+    slow = dataclasses.replace(logs[0], columns=columns)
     drawn = {method: rest for method, rest, *_ in table2.rows([slow, *logs[1:]])}
     assert drawn["cd-adam"] == pytest.approx(0.6) and drawn["amsgrad"] == pytest.approx(0.5)
     rough = [dataclasses.replace(logs[0], attrs=logs[0].attrs | {"oversubscribed": 1}), *logs[1:]]
-    verdicts = [claim.verdict for claim in figure("cdadam-table2").claims(rough)]
+    verdicts = [claim.verdict for claim in claims_of("cdadam-table2", rough)]
     assert verdicts == ["holds", "not decided", "not decided"]

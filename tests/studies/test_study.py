@@ -1,11 +1,13 @@
-"""Studies: loaded, listed, run, drawn, and made from the template."""
+"""Studies: loaded, listed, run, drawn, made from the template; and their grids of settings."""
 
 import re
 import shutil
+import tomllib
 from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import tomli_w
 
@@ -17,7 +19,10 @@ from mpisim.cli import main
 from mpisim.comm.communicators import OneProcess
 from mpisim.core.errors import InputError
 from mpisim.problems.data import find as data_sets
+from mpisim.runs.experiment import parse
+from mpisim.runs.labels import flatten
 from mpisim.runs.sweep.points import Point
+from run.marina import fig1
 from tests.comm.jobs import mpirun, needs_mpirun
 from tests.helpers import table
 
@@ -229,3 +234,43 @@ def test_a_panel_without_a_step_that_went_well_is_not_decided():
     assert evidence.verdict == "not decided"
     assert evidence.measured == "no step of B went well on all seeds"
     assert not lines.fewer(a, absent, ("", ""), logs).evidence
+
+
+GRIDS = tomllib.loads(Path(__file__).with_name("grids.toml").read_text())
+
+
+def points_of(name, scale):
+    study, figure = find(name)
+    return figure.source.all_points(study.folder, scale)
+
+
+@pytest.mark.parametrize(("name", "scale"), [(name, s) for name in GRIDS for s in GRIDS[name]])
+def test_settings(name, scale):
+    wanted = flatten(GRIDS[name][scale])
+    folder, points = points_of(name, scale)
+    assert wanted.pop("logs", str(folder)) == str(folder) and wanted.pop("points") == len(points)
+    flat = list(map(flatten, points))
+    for key, values in wanted.items():
+        seen = {str(one[key]) for one in flat if key in one}
+        seen = seen or {str(flatten(parse(point).table)[key]) for point in points}  # a default
+        assert seen == {str(value) for value in values}, key
+
+
+def test_settings_that_depend_on_each_other():
+    for point in points_of("marina-fig1", "quick")[1]:  # the same bits for all
+        assert point["run"]["rounds"] * 32 == point["run"]["stop"]["bits_up"]
+    for name, condition in (("permk-fig1", None), ("permk-fig3", "PL")):  # Theorem 5's step
+        steps = [point["method"]["stepsize"] for point in points_of(name, "paper")[1]]
+        assert {dict(s).get("condition") for s in steps if s != "theory"} == {condition}
+    for method in (point["method"] for point in points_of("cdadam-fig1", "quick")[1]):
+        assert method["stepsize"] == (0.1 if method["name"] == "ef21-2way" else 1e-4)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("data", fig1.ORDER)
+def test_the_regulariser_is_the_published_one(data, need_data):
+    need_data(data)
+    point = next(p for p in points_of("marina-fig1", "quick")[1] if p["problem"]["data"] == data)
+    problem = parse(point).problem.loaded(5, 0, 5, 1, np.dtype(np.float64))
+    without = problem.published_norms().max() - problem.l2
+    assert problem.l2 == pytest.approx(1e-6 * without, rel=1e-6)

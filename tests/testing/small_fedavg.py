@@ -3,7 +3,7 @@
 import mpisim
 
 
-@mpisim.method("small-fedavg", "FedAvg")
+@mpisim.method("small-fedavg", "FedAvg", dense=True)
 class SmallFedAvg(mpisim.Estimator):
     local_steps: int = 3
     participants: int = 2

@@ -99,6 +99,7 @@ def test_our_problems_pass(name):
 FIND_IT = ("dcgd", "vr-diana", "dasha-sync-mvr", "ef21-2way", "ef", "ef21-p", "marina-p")
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("name", FIND_IT)
 def test_our_methods_find_the_gradient_where_the_point_stands_still(name, tmp_path):
     write_sample(tmp_path / "sample", rows=240)

@@ -1,135 +1,311 @@
-"""The theorems' guarantees hold at their step sizes, and break at a few times as much.
+"""The theorems' guarantees hold at their step sizes, and break at a few times as much."""
 
-Each proof shows that a Lyapunov function Phi^k decreases in expectation by a stated amount. Runs
-with many seeds estimate that expectation; what no multiple of the step could break is no test, so
-every inequality must also fail at a larger multiple.
-"""
-
-from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from math import sqrt
 
 import numpy as np
 import pytest
-from mpi4py import MPI
 
-from mpisim.runs.experiment import parse
-from mpisim.runs.setup import ProblemCache, Setup
-from tests.helpers import table
-
-SEEDS = 40
-RANDK = {"name": "randk", "k": 30}
-STOCHASTIC = [
-    ({"name": "marina"}, {"name": "randk", "k": 10}),
-    ({"name": "vr-marina", "batch": 8}, RANDK),
-    ({"name": "pp-marina", "participants": 2}, RANDK),
-]
-NAMES = [method["name"] for method, _ in STOCHASTIC]
-MARINA = {"name": "marina", "theorem": "permk"}
-PERMK = [  # Theorems 4 and 10
-    (MARINA, {"name": "permk"}),
-    (MARINA, {"name": "permk", "groups": [[0, 3], [1, 2, 4]]}),
-    (MARINA, {"name": "randk", "k": 10}),
-]
-LEAST_SQUARES = {"name": "least-squares", "l2": 0.01}
-LOGISTIC = {"name": "logistic", "l2": 0.01}
+from mpisim.core.numerics.eigen import eigh
+from mpisim.theory.smoothness import matrices
+from tests.theory.proofs import (
+    K10,
+    LEAST_SQUARES,
+    LOGISTIC,
+    MU,
+    NONCONVEX,
+    RANDK,
+    SEEDS,
+    TOPK,
+    N,
+    Proof,
+    at,
+    engine,
+    rounds_of,
+    squares,
+    theta,
+)
 
 
-class Round(NamedTuple):
-    """x^k, f(x^k), |grad f|^2, |g^k - grad f|^2, the f_i's gradients, the state before g^k."""
-
-    x: np.ndarray
-    f: float
-    square: float
-    error: float
-    gradients: np.ndarray
-    shift: np.ndarray
-
-
-def trajectory(engine: Setup, rounds: int, state: str = "") -> Iterator[Round]:
-    x = engine.problem.initial_point()
-    for k in range(rounds + 1):
-        engine.round.k = k
-        losses, gradients = engine.problem.losses_and_gradients(x)
-        shift = getattr(engine.estimator, state, np.zeros_like(gradients)) if state else gradients
-        g = engine.estimator.estimate(x) if k else engine.estimator.start(x)
-        grad = gradients.mean(axis=0)
-        error = np.sum((g - grad) ** 2)
-        yield Round(x, losses.mean(), np.sum(grad**2), error, gradients, shift)
-        x = engine.state.optimizer.step(x, g, engine.step.gamma)
+@pytest.fixture(autouse=True, scope="module")
+def _eigenvectors_once():
+    """The matrices are the same for all seeds, and their eigenvectors take half the time."""
+    made: dict = {}
+    patch = pytest.MonkeyPatch()
+    once = lambda matrix: made.get(key := matrix.tobytes()) or made.setdefault(key, eigh(matrix))  # noqa: E731
+    patch.setattr("mpisim.compressors.matrix_roots.eigh", once)
+    yield
+    patch.undo()
 
 
-def engine(method, compressor, problem, loaded, seed=1) -> Setup:
-    run = {"rounds": 0, "seed": seed, "wire": "float64"}
-    tables = table(method, compressor, workers=5, problem=problem, **run)
-    return Setup(parse(tables), MPI.COMM_SELF, loaded)
+def f_star(e):
+    return e.cache.minimiser(e.star)[1]
 
 
-def at(method: dict, multiple: float, **more) -> dict:
-    return method | {"stepsize": {"theory": multiple} | more}
+def of_mu(e):
+    return 1 - e.step.gamma * MU
 
 
-def excess(runs: Callable[[int], np.ndarray], seeds: int = SEEDS) -> float:
-    """max_k of (mean over seeds of runs(seed)[k] - 1) in standard errors; runs are >= 0."""
-    values = np.array([runs(seed) for seed in range(seeds)])
-    error = values.std(axis=0, ddof=1) / np.sqrt(seeds)
-    return float(np.max((values.mean(axis=0) - 1) / (error + 1e-12)))
+def marina(e, r):
+    """PermK paper, proof of Theorem 4; MARINA, Theorems 2.1, 3.1, 4.1."""
+    return r.f + e.step.gamma / (2 * e.estimator.p) * r.error
 
 
-def smooth_case(method, compressor, problem, multiple) -> float:
-    """Phi^K + gamma/2 sum_{k<K} |grad f(x^k)|^2 over Phi^0 for Phi = f + gamma/(2p) |g - grad f|^2.
+def marina_pl(e, r):
+    """PermK paper, Theorem 5; MARINA, Theorems 2.2, D.2, E.2."""
+    return r.f - f_star(e) + e.step.gamma / e.estimator.p * r.error
 
-    At most 1 in expectation (PermK paper, proof of Theorem 4; MARINA, Theorems 2.1, 3.1, 4.1).
+
+def diana(e, r):
+    """SAQ's Theorem 2: |x - x*|^2 + 4 omega L_max / (alpha n) gamma^2 mean |h_i - grad_i*|^2 / L_i.
+
+    Of DIANA+, with cal-L_max for omega L_max and in the norms of L_i^-1.
     """
-    loaded = ProblemCache()
-
-    def run(seed: int) -> np.ndarray:
-        e = engine(at(method, multiple), compressor, problem, loaded, seed)
-        gamma, p = e.step.gamma, e.estimator.p
-        rounds = list(trajectory(e, 8))
-        phi = np.array([r.f + gamma / (2 * p) * r.error for r in rounds])
-        spent = gamma / 2 * np.cumsum([0.0, *(r.square for r in rounds[:-1])])
-        return (phi + spent) / phi[0]
-
-    return excess(run)
+    x_star, at_star, inverses = at_minimiser(e)
+    away = r.before.h_i - at_star
+    sigma = np.mean(np.einsum("nd,nde,ne->n", away, inverses, away))
+    compressor, L_max = e.compressor, e.cache.constants(e.star).L_i.max()
+    cal_L = getattr(compressor, "cal_L_max", None) or compressor.omega * L_max
+    weight = 4 * cal_L / (e.estimator.alpha * N) * e.step.gamma**2
+    return float(np.sum((r.x - x_star) ** 2) + weight * sigma)
 
 
-@pytest.mark.drawn(3)
-@pytest.mark.parametrize(("method", "compressor"), [*STOCHASTIC, *PERMK], ids=str)
-def test_smooth_lyapunov_function(method, compressor):
-    assert smooth_case(method, compressor, {"name": "nonconvex-loss"}, 1.0) < 4
-    assert smooth_case(method, compressor, LEAST_SQUARES, 1.0) < 4
-    assert smooth_case(method, compressor, LEAST_SQUARES, 3.0) > 5
+AT_MINIMISER: dict = {}  # x*, the gradients there and L_i^-1: the same for all seeds
 
 
-def pl_case(method, compressor, multiple) -> float:
-    """Phi^k / ((1 - gamma mu)^k Phi^0) for Phi = f - f* + gamma/p |g - grad f|^2.
-
-    At most 1 in expectation (PermK paper, Theorem 5; MARINA, Theorems 2.2, D.2, E.2).
-    """
-    loaded = ProblemCache()
-
-    def run(seed: int) -> np.ndarray:
-        e = engine(at(method, multiple, condition="PL"), compressor, LOGISTIC, loaded, seed)
-        gamma, p, f_star = e.step.gamma, e.estimator.p, loaded.minimiser(e.star)[1]
-        phi = [r.f - f_star + gamma / p * r.error for r in trajectory(e, 8)]
-        rate = 1 - gamma * LOGISTIC["l2"]
-        return np.array(phi) / (phi[0] * rate ** np.arange(9))
-
-    return excess(run)
+def at_minimiser(e):
+    approximation = getattr(e.compressor, "approximation", "none")
+    if approximation not in AT_MINIMISER:
+        x_star, L = e.cache.minimiser(e.star)[0], matrices(e.problem)
+        if approximation == "none":
+            L = e.cache.constants(e.star).L_i[:, None, None] * np.eye(e.problem.d)
+        if approximation == "diagonal":  # SAQ, A.3: a diagonal matrix above each
+            L = np.array([np.diag(np.abs(one).sum(axis=1)) for one in matrices(e.problem)])
+        AT_MINIMISER[approximation] = x_star, e.problem.gradients(x_star), np.linalg.inv(L)
+    return AT_MINIMISER[approximation]
 
 
-@pytest.mark.drawn(1)
-@pytest.mark.parametrize(("method", "compressor"), STOCHASTIC, ids=NAMES)
-def test_pl_lyapunov_function(method, compressor):
-    assert pl_case(method, compressor, 1.0) < 4
-    assert pl_case(method, compressor, 6.0) > 5
+def diana_rate(e):
+    return 1 - min(e.step.gamma * MU, e.estimator.alpha / 2)
+
+
+def dasha(e, r, pl):
+    """With G, G_i, H and H_i of the module's first lines."""
+    its, gamma, n = e.estimator, e.step.gamma, e.problem.n
+    g, h = r.after.g_i, r.after.h_i
+    omega, more = e.compressor.omega, 2 if pl else 1
+    c = (20 if pl else 8) * gamma * omega * (2 * omega + 1) / n
+    q = getattr(its, "b", getattr(its, "p", None))
+    kept = {"dasha-page": 2 * c, "dasha-mvr": 2 * c * (q or 0.0)}.get(its.name, 0.0)
+    sent = more * gamma * (2 * omega + 1), more**2 * (2 if pl else 4) * gamma * omega / n
+    if its.name == "dasha-sync-mvr":
+        of_g = gamma / (its.a * ((1.5 if pl else 2) - its.a))
+        sent = of_g, 2 * more * its.a * omega * of_g / n
+    weights = [*sent, more * gamma / q if q else 0.0, more * kept]
+    errors = [part for v in (g - h, h - r.grads) for part in (squares(v.mean(axis=0)), squares(v))]
+    return r.f - (f_star(e) if pl else 0.0) + np.dot(weights, errors)
+
+
+def dasha_noise(e, r, pl):
+    """What sampling adds to the Lyapunov function in a round."""
+    its, gamma, n, omega = e.estimator, e.step.gamma, e.problem.n, e.compressor.omega
+    if its.name == "dasha-mvr":
+        b, c = its.b, (20 if pl else 8) * omega * (2 * omega + 1)
+        rounds = (10 if pl else 6) * c * b**2 + (4 if pl else 2) * b
+        return gamma * rounds * variance(e.problem, r.x) / (n * its.B)
+    if its.name == "dasha-sync-mvr":
+        return (2 if pl else 1) * gamma * variance(e.problem, r.x) / (n * its.big_B)
+    return 0.0
+
+
+def variance(problem, x) -> float:
+    """mean_i mean_j |grad f_ij - grad f_i|^2."""
+    m, full = int(problem.rows.min()), problem.gradients(x)
+    away = [problem.batch_gradients(x, np.full((problem.m, 1), j)) - full for j in range(m)]
+    return float(np.mean(np.sum(np.square(away), axis=2)))
+
+
+def marina_p(e, r):
+    L_i = e.cache.constants(e.star).L_i
+    W = np.mean(L_i**2 * np.sum((r.after.w_i - r.x) ** 2, axis=1))
+    return r.f + e.step.gamma / (2 * e.estimator.p) * W
+
+
+def ef21_p(e, r):
+    L = e.cache.constants(e.star).L
+    weight = e.step.gamma * L**2 / (2 * theta(e.estimator.down.alpha))
+    return r.f + weight * squares(r.after.w - r.x)
+
+
+def ef21_sgdm(e, r):
+    eta, alpha, gamma = e.estimator.eta, e.compressor.alpha, e.step.gamma
+    weight = gamma / eta + 2 * gamma * (1 - alpha) / theta(alpha) ** 2 * eta
+    errors = squares(r.after.g_i - r.after.v_i), squares(r.after.v_i - r.grads)
+    return r.f + gamma / theta(alpha) * errors[0] + weight * errors[1]
+
+
+def ef_bv(e, r):
+    omega, lambda_, nu = e.compressor.omega, e.estimator.lambda_, e.estimator.nu
+    r_av = (1 - nu) ** 2 + nu**2 * e.compressor.A
+    root = sqrt((1 - lambda_) ** 2 + lambda_**2 * omega)
+    return r.f + e.step.gamma * r_av / (2 * (1 - root)) * squares(r.before.h_i - r.grads)
+
+
+def rand_diana(e, r):
+    weight = e.step.gamma * e.compressor.A / (2 * theta(e.estimator.p))
+    return r.f + weight * squares(r.before.h_i - r.grads)
+
+
+LOCAL = {"local_steps": 5, "server_stepsize": 0.7}
+LOCAL_GAMMA = LOCAL["local_steps"] * LOCAL["server_stepsize"]
+
+
+def scaffold(e, r):
+    return r.f + LOCAL_GAMMA * e.step.gamma / 4 * squares(r.grads - r.before.c_i)
+
+
+def convex_rand_diana(e, r):
+    gamma, p, L_i = e.step.gamma, e.estimator.p, e.cache.constants(e.star).L_i
+    x_star, at_star, _ = at_minimiser(e)
+    sigma = np.mean(np.sum((r.before.h_i - at_star) ** 2, axis=1) / L_i)
+    weight = 4 * e.compressor.omega * L_i.max() / (p * N) * gamma**2
+    return squares(r.x - x_star) + weight * sigma
+
+
+def convex_ef21_p(e, r):
+    """Of w^k, to which w moves in the round, and h_i^k, which moves behind it."""
+    gamma, omega, its = e.step.gamma, e.compressor.omega, e.estimator
+    x_star, at_star, _ = at_minimiser(e)
+    a = 8 * gamma * e.cache.constants(e.star).L / theta(its.down.alpha)
+    b = 4 * (1 + a) * gamma**2 * omega / (N * its.alpha)
+    moved = a * squares(r.after.w - r.x)
+    return squares(r.x - x_star) + moved + b * squares(r.before.h_i - at_star)
+
+
+def ef21_p_rate(e):
+    its = e.estimator
+    return 1 - min(e.step.gamma * MU / 8, theta(its.down.alpha) / 4, its.alpha / 2)
+
+
+def adiana(e, r):
+    gamma, th = adiana_steps(e)
+    its, eta, k = e.estimator, e.step.gamma, int(np.ndim(r.before.z) > 0)
+    w, z = (r.before.w, r.before.z) if k else (r.x, r.x)
+    losses, gradients = e.problem.losses_and_gradients(w)
+    weight, f = gamma * (1 - gamma * MU) / th, f_star(e)
+    noise = 8 * gamma * eta * e.compressor.omega / (th * N * its.alpha)
+    F = (1 + th) / its.p * (losses.mean() - f)
+    errors = noise * squares(r.before.h_i - gradients)
+    return squares(z - at_minimiser(e)[0]) + 2 * weight * (r.f - f) + weight * F + errors
+
+
+def adiana_steps(e):
+    eta, p = e.step.gamma, e.estimator.p
+    th = min(1 / 4, sqrt(eta * MU / p))
+    return eta / (2 * (th + eta * MU)), th
+
+
+def adiana_rate(e):
+    (gamma, th), its = adiana_steps(e), e.estimator
+    return 1 - min(gamma * MU, th / 2, its.p * th / (1 + th), its.alpha / 4)
+
+
+MARINA, PERMK = {"name": "marina", "theorem": "permk"}, {"name": "permk"}
+STOCHASTIC = {
+    "marina": ({"name": "marina"}, K10),
+    "vr-marina": ({"name": "vr-marina", "batch": 8}, RANDK),
+    "pp-marina": ({"name": "pp-marina", "participants": 2}, RANDK),
+}
+BY_PERMK = [(MARINA, PERMK), (MARINA, PERMK | {"groups": [[0, 3], [1, 2, 4]]}), (MARINA, K10)]
+ONLINE = {"batch": 8, "big_batch": 80}
+DASHA = {"dasha": {}, "dasha-page": {"batch": 8}, "dasha-mvr": ONLINE, "dasha-sync-mvr": ONLINE}
+
+
+def dasha_proof(name, pl, **keys):
+    """Fewer seeds and rounds where the variance of samples is needed, which takes a while."""
+    more = {"rounds": 5, "seeds": 12} if "mvr" in name else {}
+    more |= {"rate": of_mu, "condition": "PL"} if pl else {"share": 1 / 2}
+    phi, noise = partial(dasha, pl=pl), partial(dasha_noise, pl=pl)
+    method = {"name": name} | DASHA[name] | keys
+    return Proof(method, RANDK, phi, 100 if pl else 50, noise=noise, **more)
+
+
+def smooth(method, compressor, phi, breaks, share=1 / 2, **more):
+    drawing = (compressor or method.get("down", TOPK))["name"] in ("randk", "permk")
+    return Proof(method, compressor, phi, breaks, share, seeds=SEEDS if drawing else 2, **more)
+
+
+def local(option):
+    method = {"name": "scaffold", "option": option} | LOCAL
+    return smooth(method, None, scaffold, 60, 1 / 4, steps=LOCAL_GAMMA)
+
+
+def plus(inner, breaks, **keys):
+    return Proof({"name": "diana"}, {"name": "smooth", "inner": inner} | keys, diana, breaks,
+                 rate=diana_rate, rounds=30)  # fmt: skip
+
+
+def convex(method, phi, rate, breaks, **more):
+    return Proof(method, K10, phi, breaks, rate=rate, rounds=30, **more)
+
+
+SMOOTH = {  # in nonconvex problems and in least squares
+    **{name: smooth(*pair, marina, 3) for name, pair in STOCHASTIC.items()},
+    **{f"Theorem 4 {i}": smooth(*pair, marina, 3) for i, pair in enumerate(BY_PERMK)},
+    **{name: dasha_proof(name, False) for name in DASHA},
+    "marina-p": smooth({"name": "marina-p", "down": RANDK}, None, marina_p, 4),
+    "marina-p, permk": smooth({"name": "marina-p", "down": PERMK}, None, marina_p, 4),
+    "ef21-p": smooth({"name": "ef21-p", "down": TOPK}, None, ef21_p, 40),
+    "ef21-sgdm": smooth({"name": "ef21-sgdm", "eta": 0.3}, TOPK, ef21_sgdm, 100),
+    "ef-bv": smooth({"name": "ef-bv"}, RANDK, ef_bv, 40),
+    "ef-bv, permk": smooth({"name": "ef-bv", "lambda": 0.3}, PERMK, ef_bv, 40),
+    "rand-diana": smooth({"name": "rand-diana"}, RANDK, rand_diana, None),  # convex: another step
+    **{f"scaffold {option}": local(option) for option in ("I", "II")},
+}
+QUANT = {"name": "quant-plus", "beta": 5.0}
+CONVEX = {  # with l2 > 0
+    **{
+        name: Proof(*pair, marina_pl, 6, rate=of_mu, condition="PL")
+        for name, pair in STOCHASTIC.items()
+    },
+    **{name: dasha_proof(name, True) for name in DASHA},
+    "diana": convex({"name": "diana"}, diana, diana_rate, 12),
+    "diana+, quant+": plus(QUANT, 12),
+    "diana+, blocks": plus({"name": "block-quant-plus", "blocks": 5}, 12),
+    "diana+, rand-tau+": plus({"name": "rand-tau-plus", "tau": 6.0}, None),
+    "diana+, diagonal": plus(QUANT, 40, approximation="diagonal"),
+    "rand-diana": convex({"name": "rand-diana"}, convex_rand_diana,
+                         lambda e: 1 - min(e.step.gamma * MU, e.estimator.p / 2), 100),
+    "ef21-p": convex({"name": "ef21-p", "down": TOPK}, convex_ef21_p, ef21_p_rate, 100),
+    "adiana": convex({"name": "adiana", "mu": MU}, adiana, adiana_rate, 16,
+                     other={"name": "identity"}),
+}  # fmt: skip
+
+
+@pytest.mark.drawn(6)
+@pytest.mark.parametrize("name", SMOOTH)
+def test_smooth_lyapunov_function(name):
+    proof = SMOOTH[name]
+    if name in DASHA:
+        proof = dasha_proof(name, False, start="zero")
+    assert proof.excess(NONCONVEX, 1.0) < 4
+    if proof.breaks:
+        assert SMOOTH[name].excess(LEAST_SQUARES, 1.0) < 4
+        assert SMOOTH[name].excess(LEAST_SQUARES, proof.breaks) > 5
+
+
+@pytest.mark.drawn(5)
+@pytest.mark.parametrize("name", CONVEX)
+def test_contraction(name):
+    assert CONVEX[name].excess(LOGISTIC, 1.0) < 4
+    assert CONVEX[name].breaks is None or CONVEX[name].excess(LOGISTIC, CONVEX[name].breaks) > 5
 
 
 def gd_worst(multiple: float) -> float:
     """max_k (f(x^{k+1}) - f(x^k) + gamma/2 |grad f(x^k)|^2) / f(x^0)."""
-    e = engine(at({"name": "gd"}, multiple), None, LEAST_SQUARES, ProblemCache())
-    r = list(trajectory(e, 50))
+    e = engine(at({"name": "gd"}, multiple), None, LEAST_SQUARES)
+    r = list(rounds_of(e, 50))
     steps = (b.f - a.f + e.step.gamma / 2 * a.square for a, b in pairwise(r))
     return max(steps) / r[0].f
 
@@ -145,19 +321,13 @@ def ef21_worst(multiple: float, condition: str) -> float:
     Theorem 6: Phi = f + gamma/(2 theta) G falls by gamma/2 |grad f|^2; Theorem 7: Phi = f - f* +
     gamma/theta G falls to 1 - gamma mu times itself. G is the mean of |g_i - grad f_i|^2.
     """
-    method, loaded = {"name": "ef21"}, ProblemCache()
-    e = engine(
-        at(method, multiple, condition=condition), {"name": "topk", "k": 10}, LOGISTIC, loaded
-    )
-    gamma, theta = e.step.gamma, 1 - np.sqrt(1 - 10 / e.problem.d)
-    pl = condition == "PL"
-    f_inf = loaded.minimiser(e.star)[1] if pl else 0.0
-    weight, rate = (gamma / theta, 1 - gamma * 0.01) if pl else (gamma / (2 * theta), 1.0)
+    e = engine(at({"name": "ef21"}, multiple, condition=condition), TOPK, LOGISTIC)
+    gamma, pl = e.step.gamma, condition == "PL"
+    weight = gamma / theta(10 / e.problem.d) / (1 if pl else 2)
     phi, allowed = [], []
-    for r in trajectory(e, 60):
-        error = np.mean(np.sum((e.estimator.g_i - r.gradients) ** 2, axis=1))
-        phi.append(r.f - f_inf + weight * error)
-        allowed.append(rate * phi[-1] - (0.0 if pl else gamma / 2 * r.square))
+    for r in rounds_of(e, 60):
+        phi.append(r.f - (f_star(e) if pl else 0.0) + weight * squares(r.after.g_i - r.grads))
+        allowed.append(of_mu(e) * phi[-1] if pl else phi[-1] - gamma / 2 * r.square)
     return max(b - a for a, b in zip(allowed[:-1], phi[1:], strict=True)) / phi[0]
 
 
@@ -165,34 +335,3 @@ def ef21_worst(multiple: float, condition: str) -> float:
 def test_ef21_lyapunov_function_falls_in_every_step(condition):
     assert ef21_worst(1.0, condition) <= 1e-14
     assert ef21_worst(100.0, condition) > 1e-3
-
-
-def diana_case(multiple: float) -> float:
-    """Phi^k / ((1 - min(gamma mu, alpha / 2))^k Phi^0) of SAQ's Theorem 2, at most 1 on average.
-
-    Phi = |x - x*|^2 + (4 omega / (alpha n)) gamma^2 L_max mean |h_i - grad f_i(x*)|^2 / L_i.
-    """
-    compressor, loaded = {"name": "randk", "k": 10}, ProblemCache()
-
-    def run(seed: int) -> np.ndarray:
-        e = engine(at({"name": "diana"}, multiple), compressor, LOGISTIC, loaded, seed)
-        gamma, alpha, omega = e.step.gamma, e.estimator.alpha, e.problem.d / 10 - 1
-        L_i = loaded.constants(e.star).L_i
-        x_star = loaded.minimiser(e.star)[0]
-        at_star = e.problem.gradients(x_star)
-        weight = 4 * omega * L_i.max() / (alpha * 5) * gamma**2
-
-        def phi(r: Round) -> float:
-            sigma = np.mean(np.sum((r.shift - at_star) ** 2, axis=1) / L_i)
-            return float(np.sum((r.x - x_star) ** 2) + weight * sigma)
-
-        values = np.array([phi(r) for r in trajectory(e, 30, "h_i")])
-        rate = 1 - min(gamma * LOGISTIC["l2"], alpha / 2)
-        return values / (values[0] * rate ** np.arange(31))
-
-    return excess(run)
-
-
-def test_diana_contracts_as_its_theorem_says():
-    assert diana_case(1.0) < 4
-    assert diana_case(12.0) > 5

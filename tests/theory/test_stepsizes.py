@@ -8,10 +8,12 @@ import pytest
 
 from mpisim.core.errors import InputError
 from mpisim.problems.quadratic import Quadratic
+from mpisim.theory import dasha
 from mpisim.theory import stepsizes as steps
 from mpisim.theory.compression import Groups
 from mpisim.theory.setting import GroupConstants, group_constants
 from mpisim.theory.smoothness import constants, matrices
+from mpisim.theory.tables import Case
 from tests.helpers import run_tables, table
 from tests.problems.support import LocalStar, attach, make_rows
 from tests.theory.support import setting
@@ -227,3 +229,48 @@ def test_quadratic_tasks_in_closed_form():
     result = group_constants(GROUPS, task, published, star, "published")
     rms = [np.sqrt(np.mean(published.L_i[k == LABEL] ** 2)) for k in range(3)]
     assert result.L_plus == pytest.approx(rms) and result.L_pm == pytest.approx(rms)
+
+
+# L = 4, L^2 = 25, L_max = 14, n = 2; omega = 1: omega (2 omega + 1) / n = 1.5
+A = 1 / 3
+V = 0.5 * 14**2 / 7  # 14, with 1 - p = 0.5 and B = 7
+DASHA_BY_HAND = [
+    ("dasha", dasha.dasha, (A,), 16 * 1.5 * 25, 40 * 1.5 * 25),
+    ("page", dasha.page, (A, 0.5, 7), 48 * 1.5 * 39 + 2 * V, 200 * 1.5 * 39 + 4 * V),
+    ("mvr", dasha.mvr, (A, 0.5, 7), 96 * 1.5 * 32 + 4 * V / 2, 400 * 1.5 * 32 + 8 * V / 2),
+    ("sync", dasha.sync_mvr, (A, 0.5, 7), 4 * 1.5 * 26.5 + 2 * V, 8 * 1.5 * 26.5 + 4 * V),
+]
+NAMES = [name for name, *_ in DASHA_BY_HAND]
+
+
+@pytest.mark.parametrize(("name", "step", "how", "smooth", "pl"), DASHA_BY_HAND, ids=NAMES)
+def test_dasha_by_hand(name, step, how, smooth, pl):
+    result = step(setting(1.0), *how)
+    assert result.gamma == pytest.approx(1 / (4 + sqrt(smooth)), rel=1e-14)
+    assert result.source.startswith("DASHA") and "PL" not in result.source
+    result = step(setting(1.0, condition="PL", mu=0.001), *how)
+    assert result.gamma == pytest.approx(1 / (4 + sqrt(pl)), rel=1e-14)
+    assert "(PL): min(" in result.source and "a / (2 mu)" in result.source
+    assert step(setting(1.0, condition="PL", mu=100.0), *how).gamma == A / 200
+    with pytest.raises(InputError, match=r'method\.a = "theory"'):
+        step(setting(1.0), 0.5, *how[1:])
+    with pytest.raises(InputError, match="unbiased"):
+        step(setting(None), *how)
+
+
+def test_guarantees_of_dasha_by_hand():
+    """K = 2 Delta_0 / (gamma epsilon^2) rounds, and what they send and ask for."""
+    s = setting(1.0)  # d = 8, zeta = 4
+    case = Case(s, m=100, delta=3.0, epsilon=0.1)
+    row = dasha.dasha_row(case, dasha.dasha(s, A))
+    assert row.rounds == pytest.approx(600 * (4 + sqrt(600)), abs=1)
+    assert row.bits == 32 * (8 + (row.rounds - 1) * 4)
+    assert row.calls == 100 * row.rounds and row.kind == "bound"
+    row = dasha.page_row(case, dasha.page(s, A, 0.5, 7), 0.5, 7)
+    assert row.bits == 32 * (8 + (row.rounds - 1) * 4)
+    assert row.calls == 100 + (row.rounds - 1) * (50 + 7)
+    row = dasha.mvr_row(case, dasha.mvr(s, A, 0.5, 7), 0.5, 7, 60)
+    assert row.calls == 60 + (row.rounds - 1) * 14 and row.kind == "order"
+    row = dasha.sync_mvr_row(case, dasha.sync_mvr(s, A, 0.5, 7), 0.5, 7, 60, 90)
+    assert row.bits == 32 * (8 + (row.rounds - 1) * 6)
+    assert row.calls == 90 + (row.rounds - 1) * (30 + 7)

@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.table import verdict
 from mpisim.core import VERSION
 from mpisim.problems.data import libsvm
 from mpisim.runs.sweep import grid as sweeps
+from tests.comm.jobs import ROOT
 from tools import import_circles, lowest, warm_up
 from tools.cards import PICTURE, digest
 from tools.check_site import loads
 from tools.demo import __main__ as demo
 from tools.demo import words
 from tools.release_check import environment
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_every_requirement_has_a_lowest_version():
@@ -130,3 +130,48 @@ def test_each_method_is_repeated_at_its_step_on_all_ranks():
 def test_every_method_has_the_same_steps_and_a_curve():
     assert all(one.keys() <= {"method", "compressor"} for one in GRID["sweep"]["methods"])
     assert "gd" in {one["method"]["name"] for one in GRID["sweep"]["methods"]}
+
+
+RECIPES = ("Dockerfile", "apptainer.def")
+
+
+OPENMPI = (ROOT / "tools" / "env.openmpi").read_text()
+
+
+def recipe(name):
+    return (ROOT / "tools" / name).read_text()
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_what_is_installed_is_there(name):
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    [extras] = re.findall(r"pip install --no-cache-dir '/opt/mpisim\[(.*)\]'", recipe(name))
+    assert set(extras.split(",")) <= set(setup["options.extras_require"])
+    [version] = re.findall(r"python:(\S+)-slim", recipe(name))
+    assert f"Python :: {version}\n" in setup["metadata"]["classifiers"] + "\n"
+    for file in re.findall(r"/opt/mpisim/(\S+\.py)", recipe(name)):
+        assert (ROOT / file).is_file()
+    assert name in (ROOT / "docs/how-to/cluster.md").read_text()
+
+
+def test_open_mpi_has_the_same_settings_everywhere():
+    message = dict(
+        re.findall(r'^export (\w+_MCA_\w+|OMPI_ALLOW\w+)="\$\{\w+:-(.*)\}"', OPENMPI, re.M)
+    )
+    settings = dict(re.findall(r"((?:OMPI|PRTE)_\w+)=(\S+)", recipe("Dockerfile")))
+    assert len(settings) == 4 and settings.items() <= message.items()
+
+
+@pytest.mark.parametrize(
+    ("ratios", "bound", "expected"),
+    [
+        *(([0.9], "<= 1", "ok"), ([1.1] * 5, "<= 1", "cannot tell"), ([1.1] * 6, "<= 1", "MISSED")),
+        ([1.1] * 6 + [0.9], "<= 1", "cannot tell"),
+        ([1.1] * 40 + [0.9], "<= 1", "MISSED"),  # a disturbed run of many does not hide it
+        *(([70.0], ">= 60", "ok"), ([50.0] * 6, ">= 60", "MISSED"), ([50.0], "", "")),
+        ([50.0] * 5 + [70.0], ">= 60", "cannot tell"),
+    ],
+)
+def test_noise_is_no_missed_bound(ratios, bound, expected):
+    assert verdict(ratios, bound) == expected

@@ -1,5 +1,10 @@
-"""One trial: a real job, a fault, and what is left of it."""
+"""Starts of one command line, each with a fault, and what is left of them.
 
+Whatever is left must be resumed by the next one, on other ranks, and by the last to the log of an
+undisturbed run.
+"""
+
+import contextlib
 import dataclasses
 import os
 import random
@@ -19,78 +24,94 @@ from mpisim.runs import checkpoint
 from mpisim.runs.log import journal
 from tests.resumes import differences
 from tests.trials import job as jobs
-from tests.trials.entry import EVERYWHERE, ON_RANK_0, Fault
+from tests.trials.entry import EVERYWHERE, GROUPS, ON_RANK_0, Fault
 
-ANYWHERE = ("kill", "kill mpirun", "raise", "terminate", "interrupt")
-OUTPUT = ("limit", "fill", "unwritable")  # drawn here; those of `resources` come besides
+ANYWHERE = ("kill", "kill mpirun", "raise", "terminate", "interrupt", "out of memory")
+OUTPUT = ("limit", "fill", "unwritable", "use up inodes")
 OFTEN = {"gather": 300, "broadcast": 400, "row": 50, "checkpoint": 4}  # calls to choose from
 OFTEN |= {"journal, rows": 6, "writing": 20, "log, whole": 4, "log, a column": 60}
 OFTEN |= {"writing a whole file": 10, "replacing a file": 5, "naming a new file": 6}
 UNNAMED = (".log.h5.new", ".log.h5.ckpt.new", ".log.h5.journal.new")
+NEVER = 10**9
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """One start: its ranks and layout, and where the fault is, or after how many seconds.
+
+    moment : when a process is killed from outside; None: the fault happens inside
+    """
+
+    ranks: int
+    layout: str
+    fault: Fault
+    moment: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
     """What is run, and what happens.
 
-    moment : seconds after which a process is killed from outside; None: the fault happens inside
     cut : which file is cut short afterwards ("": none), to which share of it
     again : ranks that go on with it; 0: this process
     """
 
     experiment: str
     log_every: int
-    ranks: int
-    layout: str
-    fault: Fault
-    moment: float | None = None
+    starts: tuple[Start, ...]
+    again: int = 0
     cut: str = ""
     share: float = 0.5
-    again: int = 0
 
     def tables(self) -> dict:
         """The experiment."""
-        every, layout = self.log_every, self.layout
-        return jobs.tables_of(
-            self.experiment, log_every=every, layout=layout, checkpoint_seconds=0.02
-        )
+        every = self.log_every
+        return jobs.tables_of(self.experiment, log_every=every, checkpoint_seconds=0.02)
 
 
 def choose(seed: int, number: int) -> Trial:
-    """The trial of that number: the same for the same seed."""
+    """The trial of that number: the same for the same seed. One in ten is a chain of kills."""
     rng = random.Random(f"{seed}/{number}")
-    ranks = rng.choice([1, 2, 3])
+    several = rng.choice([2, 3, 4, 6]) if rng.random() < 0.1 else 1
+    starts = tuple(_start(rng, several > 1) for _ in range(several))
     experiment, log_every = rng.choice(list(jobs.EXPERIMENTS)), rng.choice([1, 1, 7])
-    layout = rng.choice(["shared", "dedicated"])
     again = rng.choice([0, 0, 0, 1, 2, 3])
     cut, share = rng.choice(["", "", "", "log", "checkpoint", "journal"]), rng.random()
-    spare = rng.choice([0, 100, 5000, 100_000])
-    if rng.random() < 0.15:
-        action, place, moment = rng.choice(["kill", "kill mpirun"]), "start", rng.uniform(0, 4)
-        call, rank = 10**9, rng.randrange(ranks)
-    else:
-        action, moment = rng.choice(ANYWHERE + OUTPUT), None
-        anywhere = action in ANYWHERE and rng.random() < 0.6
-        place = rng.choice(list(EVERYWHERE if anywhere else ON_RANK_0 | EVERYWHERE))
-        rank = rng.randrange(ranks) if anywhere else 0
-        call = rng.randint(1, OFTEN.get(place, 1))
-    fault = Fault(action, place, call, rank, spare, "", "")
-    return Trial(experiment, log_every, ranks, layout, fault, moment, cut, share, again)
+    return Trial(experiment, log_every, starts, again, cut if several == 1 else "", share)
+
+
+def _start(rng: random.Random, kills: bool) -> Start:
+    ranks, layout = rng.choice([1, 2, 3]), rng.choice(["shared", "dedicated"])
+    action, moment, spare = rng.choice(ANYWHERE + OUTPUT), None, rng.choice([0, 1, 4, 100, 5000])
+    if kills or rng.random() < 0.15:
+        action = rng.choice(["kill", "kill", "kill mpirun"])
+        moment = rng.uniform(0, 4) if not kills or rng.random() < 0.3 else None
+    anywhere = action in ANYWHERE and rng.random() < 0.6
+    place = rng.choice(list(EVERYWHERE if anywhere else ON_RANK_0 | EVERYWHERE))
+    call = NEVER if moment is not None else rng.randint(1, OFTEN.get(place, 1))
+    fault = Fault(action, place, call, rng.randrange(ranks) if anywhere else 0, spare, "", "")
+    return Start(ranks, layout, fault, moment)
 
 
 def attempt(trial: Trial) -> tuple[str, bool]:
-    """What is wrong with the way the job ends and is gone on with; whether the fault happened."""
-    with tempfile.TemporaryDirectory() as name, _folder(Path(name), trial.fault) as folder:
-        fault = dataclasses.replace(trial.fault, folder=str(folder), mark=f"{name}/mark")
+    """What is wrong with the way it ends and is gone on with; whether each fault happened."""
+    happened, last = [], trial.starts[-1].fault
+    with tempfile.TemporaryDirectory() as name, _folder(Path(name), last) as folder:
+        log, mark = folder / "log.h5", Path(name) / "mark"
         (Path(name) / "job.toml").write_text(tomli_w.dumps(trial.tables()))
-        log = folder / "log.h5"
-        problems = _run(dataclasses.replace(trial, fault=fault), Path(name), log)
-        problems += _left(folder, ".log.h5.lock", *UNNAMED)  # of a process that was killed
-        if log.exists():
-            problems += unreadable(log, trial.experiment, trial.log_every)
+        for number, start in enumerate(trial.starts):
+            mark.unlink(missing_ok=True)
+            fault = dataclasses.replace(start.fault, folder=str(folder), mark=str(mark))
+            start = dataclasses.replace(start, fault=fault)
+            problems = _run(trial, start, Path(name), log, ["--resume"] if number else [])
+            problems += _left(folder, ".log.h5.lock", *UNNAMED)  # of a process that was killed
+            if log.exists():
+                problems += unreadable(log, trial.experiment, trial.log_every)
+            happened.append(mark.exists())
+            if problems:
+                return f"start {number + 1}: {'; '.join(problems)}", all(happened)
         _cut(trial, log)
-        problems = problems or _go_on(trial, Path(name), log) + _left(folder)
-        return "; ".join(problems), Path(fault.mark).exists()
+        return "; ".join(_go_on(trial, Path(name), log) + _left(folder)), all(happened)
 
 
 @contextmanager
@@ -112,30 +133,34 @@ def _mount(folder: Path, options: str) -> bool:
     return os.geteuid() == 0 and subprocess.run(command, capture_output=True).returncode == 0
 
 
-def _run(trial: Trial, parent: Path, log: Path) -> list[str]:
+def _run(trial: Trial, start: Start, parent: Path, log: Path, flags: list[str]) -> list[str]:
     """Run the job until the fault has ended it; what is wrong with its end."""
-    job = jobs.start_with(
-        trial.fault, trial.ranks, parent, str(parent / "job.toml"), "--out", str(log)
-    )
-    mark = Path(trial.fault.mark)
-    if trial.moment is not None:
-        time.sleep(trial.moment)
-        jobs.kill(job, trial.fault)
+    words = [str(parent / "job.toml"), "--set", f"run.layout={start.layout}", "--out", str(log)]
+    job = jobs.start_with(start.fault, start.ranks, parent, *words, *flags)
+    mark, action = Path(start.fault.mark), start.fault.action
+    if start.moment is not None:
+        time.sleep(start.moment)
+        jobs.kill(job, start.fault)
         mark.touch()
 
     # an output that fails shows when there is something to write
-    slow = trial.fault.action in (*OUTPUT, "use up inodes")
-    if not jobs.wait_for(job, parent, (lambda: False) if slow else jobs.late_after(mark)):
+    if not jobs.wait_for(
+        job, parent, (lambda: False) if action in OUTPUT else jobs.late_after(mark)
+    ):
         return ["still running long after the fault"]
+    for group in GROUPS.glob("mpisim-trial-*"):
+        with contextlib.suppress(OSError):  # of another trial, which has not ended
+            group.rmdir()
     output = (parent / "stderr").read_text()
     problems = []
     if mark.exists() and job.returncode == 0 and not _harmless(trial, log):
         problems.append("exit code 0")
     if not mark.exists() and job.returncode != 0:
         problems.append(f"exit code {job.returncode} without a fault: {output[-500:]}")
-    raised = mark.exists() and trial.fault.action == "raise"
-    if raised and output.count("RuntimeError: one bad day") != 1:
+    if mark.exists() and action == "raise" and output.count("RuntimeError: one bad day") != 1:
         problems.append(f"the error is not there once: {output[-1000:]}")
+    if job.returncode != 0 and action == "kill" and jobs.errors(output):
+        problems.append(f"{jobs.errors(output)}")
     return problems + jobs.what_is_left(parent, output)
 
 

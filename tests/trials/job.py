@@ -1,5 +1,6 @@
 """The processes of a trial's jobs, and the logs that they should have written."""
 
+import contextlib
 import dataclasses
 import functools
 import json
@@ -20,7 +21,8 @@ from tests.helpers import run_tables
 from tests.resumes import differences, experiments
 from tests.trials.entry import Fault
 
-PATIENCE = STUCK = HANG_SECONDS  # a job is not waited for longer, behind a fault or without
+PATIENCE = HANG_SECONDS  # a job is not waited for longer behind a fault
+STUCK = HANG_SECONDS  # nor one that writes nothing so long
 MARK = "MPISIM_TRIAL"  # in the environment of all processes of a job
 EXPERIMENTS = dict(experiments(rounds=400))
 # lines that are no errors
@@ -44,14 +46,23 @@ def start_job(ranks: int, parent: Path, *arguments: str, name: str = "stderr") -
 
 def wait_for(job: subprocess.Popen, parent: Path, late: Callable[[], bool]) -> bool:
     """Whether the job ends before it is ``late`` or stuck; else all of it is killed."""
-    begin = time.monotonic()
     while job.poll() is None:
-        if late() or time.monotonic() - begin > STUCK:
+        if late() or idle_seconds(parent) > STUCK:
             for process in processes(parent):
                 process.kill()
             return False
         time.sleep(0.02)
     return True
+
+
+def idle_seconds(parent: Path) -> float:
+    """Since the last change in a folder. What runs there, however slowly, writes each second."""
+    times = [parent.stat().st_mtime]
+    for folder, _, names in os.walk(parent):
+        for name in names:
+            with contextlib.suppress(OSError):  # it may be gone by now
+                times.append(os.stat(os.path.join(folder, name)).st_mtime)
+    return time.time() - max(times)
 
 
 def errors(message: str) -> list[str]:
@@ -113,7 +124,7 @@ def go_on(ranks: int, parent: Path, tables: dict, log: Path, flag: str) -> str:
     words = ["-m", "mpisim", "run", str(parent / "job.toml"), "--out", str(log), flag]
     job = start_job(ranks, parent, *words)
     if not wait_for(job, parent, lambda: False):
-        return f"still running after {STUCK:.0f} s\n"
+        return f"still running, {STUCK:.0f} s after its last write\n"
     if job.returncode != 0:
         output = (parent / "stderr").read_text()
         return "\n".join(errors(output)) or output

@@ -60,7 +60,7 @@ def attempt(race: Race) -> tuple[str, bool]:
         for number, command in enumerate(race.commands):
             started.append(_start(race, command, number, parent, log))
             time.sleep(race.delay if number == 0 else 0)
-        ends = _ends(started)
+        ends = _ends(started, parent)
         if len(ends) < len(started):
             return "still running", True
         problems, idle = [], set()
@@ -91,11 +91,10 @@ def _start(race: Race, command: Command, number: int, parent: Path, log: Path) -
     return jobs.start_with(fault, command.ranks, parent, *words, name=f"stderr{number}")
 
 
-def _ends(started: list[subprocess.Popen]) -> dict[int, float]:
+def _ends(started: list[subprocess.Popen], parent: Path) -> dict[int, float]:
     """When each job has ended, as far as they do."""
     ends: dict[int, float] = {}
-    begin = time.monotonic()
-    while len(ends) < len(started) and time.monotonic() - begin < jobs.STUCK:
+    while len(ends) < len(started) and jobs.idle_seconds(parent) < jobs.STUCK:
         for number, job in enumerate(started):
             if job.poll() is not None:
                 ends.setdefault(number, time.time())

@@ -46,14 +46,10 @@ def possible() -> str:
     """Why this cannot be tried here; empty if it can."""
     if os.name != "posix" or os.geteuid() != 0:
         return "needs root on Linux"
-    words, env = [sys.executable, "-c", "import mpisim.cli, numba"], _environment(Path(os.devnull))
-    why = "needs an interpreter and libraries that another user can read"
-    try:
-        who = {"user": OTHER, "group": OTHER, "extra_groups": []}
-        job = subprocess.run(words, env=env, capture_output=True, **who)
-    except OSError:
-        return why
-    return "" if job.returncode == 0 else why
+    with tempfile.TemporaryDirectory() as scratch:
+        words = _command("other", Path(scratch), "-c", "import mpisim.cli, numba")
+        job = subprocess.run(words, env=_environment(Path(os.devnull)), capture_output=True)
+    return "" if job.returncode == 0 else f"cannot start as another user: {job.stderr.decode()}"
 
 
 def attempt(trial: Trial) -> tuple[str, bool]:
@@ -62,6 +58,7 @@ def attempt(trial: Trial) -> tuple[str, bool]:
         parent, cache = Path(name), Path(name) / "cache"
         parent.chmod(0o755)
         cache.mkdir()
+        (parent / "scratch").mkdir()
         for user in ("root", "other"):
             (parent / user).mkdir()
             _give(parent / user, user)
@@ -90,21 +87,41 @@ def _give(folder: Path, user: str) -> None:
     os.chown(folder, number, number)
 
 
+def _command(user: str, scratch: Path, *words: str) -> list[str]:
+    """Python with these words, for this user.
+
+    The other one may enter the folders of Python and mpisim: where they are closed, as root's home
+    is, copies of them are mounted that are not, for this process alone, in an empty folder.
+    """
+    words = sys.executable, *words
+    if user == "root":
+        return list(words)
+    places = {sys.prefix, sys.base_prefix, str(ROOT)}
+    folders = {folder for place in places for folder in (Path(place), *Path(place).parents)}
+    script = [f"mount -t tmpfs none {scratch}"]
+    for number, folder in enumerate(
+        sorted(f for f in folders if f.stat().st_mode & 0o005 != 0o005)
+    ):
+        upper, work = scratch / str(number), scratch / f"{number}.work"
+        layers = f"lowerdir={folder},upperdir={upper},workdir={work}"
+        script += [f"mkdir {upper} {work}", f"mount -t overlay -o {layers} none {folder}"]
+        script += [f"chmod a+rx {folder}"]
+    script += [f'exec setpriv --reuid={OTHER} --regid={OTHER} --clear-groups "$@"']
+    return ["unshare", "--mount", "sh", "-ec", "\n".join(script), "sh", *words]
+
+
 def _start(user: str, parent: Path, cache: Path) -> subprocess.Popen:
-    folder, number = parent / user, OTHER if user == "other" else 0
+    folder = parent / user
     for old in folder.iterdir():
         shutil.rmtree(old) if old.is_dir() else old.unlink()
     words = ["-m", "mpisim", "run", str(parent / "job.toml"), "--out", str(folder / "log.h5")]
     return subprocess.Popen(
-        [sys.executable, *words],
+        _command(user, parent / "scratch", *words),
         cwd=ROOT,
         env=_environment(cache) | {"TMPDIR": str(folder)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        user=number,
-        group=number,
-        extra_groups=[],
     )
 
 

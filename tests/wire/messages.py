@@ -1,9 +1,11 @@
-"""Random messages of every kind, for tests."""
+"""Random messages of every kind, and bits that are refused, for tests."""
 
 import numpy as np
+import pytest
 
 from mpisim.compressors.rank import nearly_square
-from mpisim.wire.base import Message, Precision
+from mpisim.core.errors import WireError
+from mpisim.wire.base import Form, Message, Precision
 from mpisim.wire.codecs import CODECS
 from mpisim.wire.composed import Sum, SumForm
 from mpisim.wire.exponents import Exponents, ExponentsForm
@@ -13,6 +15,7 @@ from mpisim.wire.signs import Points, PointsForm, SignsForm
 from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
 from mpisim.wire.spectral import Spectral, SpectralForm
 from mpisim.wire.values import Dense, DenseForm, Factors, FactorsForm
+from tests.wire import string_elias
 
 WIDTHS = [np.dtype("float32"), np.dtype("float64")]
 PRECISIONS = [Precision(wire, arithmetic) for wire in WIDTHS for arithmetic in WIDTHS]
@@ -119,3 +122,10 @@ def contents(message: Message) -> dict[str, bytes]:
     if hasattr(message, "inner"):
         result |= contents(message.inner)
     return result
+
+
+def refused(form: Form, bits: str, match: str) -> None:
+    """These bits are no message of a worker."""
+    data = np.frombuffer(string_elias.to_bytes(bits), np.uint8)
+    with pytest.raises(WireError, match=match):
+        form.decode(data, np.array([data.size]))

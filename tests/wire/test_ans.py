@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import make
+from mpisim.core.errors import WireError
 from mpisim.testing import DOUBLE, SINGLE
 from mpisim.testing.moments import draw
 from mpisim.wire.codecs import entropy, priors, symbols
@@ -65,6 +66,7 @@ def least_regret(d: int) -> float:
         *[(table, kind, 123, 0.03) for table in (NATURAL, FEW, MORE) for kind in DENSE],
         *[(table, kind, 1000, 0.011) for table in (NATURAL, FEW, MORE) for kind in DENSE],
         *[(table, kind, 30_000, 0.003) for table in (NATURAL, FEW, MORE) for kind in VECTORS],
+        *[(TERNARY, kind, 1000, 0.014) for kind in DENSE],
         *[(TERNARY, kind, 30_000, 0.008) for kind in VECTORS],
         (NATURAL, "with zeros", 123, 0.05),
         (NATURAL, "with zeros", 1000, 0.01),
@@ -134,10 +136,50 @@ def test_divisions_by_frequencies_are_exact():
             assert x * inverse >> 64 >> shift == x // divisor or x < 0
 
 
-def test_the_longest_message_has_few_enough_stretches():
-    ends = np.empty(symbols.STRETCHES, np.int64)
-    count = symbols._stretches(2**40, 1, ends)
-    assert count < symbols.STRETCHES and ends[count] == 2**40
+@pytest.mark.parametrize("d", [0, 1, 64, 1000, 40_000, 10**7 + 1])
+def test_stretches_cover_a_message(d):
+    ends = symbols._stretches(d, 3)
+    assert ends[0] == 0 and ends[-1] == d and np.all(np.diff(ends) > 0)
+    longest = np.minimum(symbols.LONGEST, np.maximum(symbols.STRETCH, ends[:-1] // 16))
+    assert np.all(np.diff(ends) <= longest)
+
+
+def test_a_gradient_of_two_layers_is_near_its_frequencies():
+    """A code with frequencies of the coordinates before takes no more than those of all together.
+
+    But where the second layer begins it has those of the first for a stretch.
+    """
+    v = RNG.standard_normal((1, 100_000)) * np.repeat([1, 3], 50_000)
+    message = make(NATURAL | {"codec": "entropy"}).bind(100_000, 1, SINGLE).compress(v, draw(1))
+    (bits,) = message.encode().payload_bits
+    assert 1 < bits / (100_000 * order_0(message.codes)) < 1.006
+
+
+LONG = [  # messages as long as it takes for all that heads and stretches may be
+    ({"name": "qsgd", "s": 1}, 600, 1.0),
+    ({"name": "qsgd", "s": 1}, 600, 1e-4),
+    ({"name": "qsgd", "s": 1}, 2500, 1.0),
+    ({"name": "qsgd", "s": 1, "norm": "inf"}, 600, 1.0),
+    ({"name": "natural"}, 40_000, 1.0),
+]
+
+
+@pytest.mark.parametrize(("table", "d", "rest"), LONG, ids=str)
+def test_long_messages_are_refused_or_encode_to_the_same_bytes(table, d, rest):
+    """rest : the size of all entries but a few; the share of zeros is far from the expected."""
+    v = RNG.standard_normal((1, d)) * np.where(np.arange(d) % 100, rest, 1)
+    message = make(table | {"codec": "entropy"}).bind(d, 1, SINGLE).compress(v, draw(1))
+    packed = message.encode()
+    again = message.form.decode(packed.data, packed.sizes)
+    assert np.array_equal(again.decoded(), message.decoded())
+    for place in [*range(24), *RNG.integers(24, 8 * packed.data.size, 16).tolist()]:
+        data = packed.data.copy()
+        data[place // 8] ^= 128 >> place % 8
+        try:
+            read = message.form.decode(data, packed.sizes)
+        except WireError:
+            continue
+        assert read.encode().data.tobytes() == data.tobytes()
 
 
 def test_all_machines_have_the_same_priors():

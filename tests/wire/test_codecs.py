@@ -9,14 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpisim.core.errors import WireError
-from mpisim.wire.base import Precision
+from mpisim.testing import DOUBLE, SINGLE
 from mpisim.wire.codecs.bits import LARGE, SHORT, new_words, to_bytes, to_words
 from mpisim.wire.codecs.omega import omega_bits, put_omega, read_omega
 from mpisim.wire.levels import Levels, LevelsForm
 from tests.wire import string_elias
-
-SINGLE = Precision(np.dtype("float32"), np.dtype("float64"))
-DOUBLE = Precision(np.dtype("float64"), np.dtype("float64"))
+from tests.wire.messages import refused
 
 
 def message(rows, codec, s=1e6, precision=SINGLE, starts=None) -> Levels:
@@ -45,6 +43,7 @@ def e1(row, norm: str) -> str:
 NORM = {32: binary(0x3FC00000, 31), 64: binary(0x3FF8000000000000, 63)}
 
 
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("precision", [SINGLE, DOUBLE], ids=str)
 @pytest.mark.parametrize("d", [1, 2, 31, 32, 33, 64, 300, 1024])
 def test_e1_bytes_are_those_of_the_string_coder(d, precision):
@@ -82,12 +81,6 @@ def test_long_vectors_are_cut_into_stretches():
         assert bits == 31 + sum(len(e1(row[a : a + 1024], "")) for a in (0, 1024, 2048))
     packed = sent.encode()
     assert np.array_equal(sent.form.decode(packed.data, packed.sizes).levels, rows)
-
-
-def refused(form: LevelsForm, bits: str, match: str) -> None:
-    data = np.frombuffer(string_elias.to_bytes(bits), np.uint8)
-    with pytest.raises(WireError, match=match):
-        form.decode(data, np.array([data.size]))
 
 
 @pytest.mark.parametrize(

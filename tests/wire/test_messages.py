@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpisim.core.errors import WireError
+from mpisim.testing import SINGLE
 from mpisim.wire.base import Precision
 from mpisim.wire.exponents import ExponentsForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.signs import STRETCH, SignsForm
 from mpisim.wire.sparse import Explicit, ExplicitForm
 from tests.wire import string_elias
-from tests.wire.messages import KINDS, PRECISIONS, contents, random_message
+from tests.wire.messages import KINDS, PRECISIONS, contents, random_message, refused
 
-SINGLE = Precision(np.dtype("float32"), np.dtype("float64"))
 each_kind = pytest.mark.parametrize("kind", KINDS)
 seeds = st.integers(0, 2**32)
 
@@ -148,12 +148,6 @@ def test_explicit_bytes_of_the_string_coder():
     assert packed.data.tobytes() == b"".join(string_elias.to_bytes(w) for w in words)
 
 
-def _refused(form, bits, match):
-    data = np.frombuffer(string_elias.to_bytes(bits), np.uint8)
-    with pytest.raises(WireError, match=match):
-        form.decode(data, np.array([data.size]))
-
-
 NORM = format(struct.unpack(">I", struct.pack(">f", 1.5))[0], "032b")
 
 
@@ -177,7 +171,7 @@ NORM = format(struct.unpack(">I", struct.pack(">f", 1.5))[0], "032b")
     ],
 )
 def test_levels_that_are_refused(bits, match):
-    _refused(LevelsForm.uniform(10, 1, SINGLE, 4), bits, match)
+    refused(LevelsForm.uniform(10, 1, SINGLE, 4), bits, match)
 
 
 @pytest.mark.parametrize(
@@ -195,20 +189,20 @@ def test_levels_that_are_refused(bits, match):
     ],
 )
 def test_explicit_indices_that_are_refused(bits, match):
-    _refused(ExplicitForm(10, 1, SINGLE, 2), bits, match)
+    refused(ExplicitForm(10, 1, SINGLE, 2), bits, match)
 
 
 def test_wrong_padding_and_scales_are_refused():
-    _refused(SignsForm(3, 1, SINGLE), "0" * 35 + "11110", "padding")
+    refused(SignsForm(3, 1, SINGLE), "0" * 35 + "11110", "padding")
     minus_zero = "0" * 24 + "1" + "0" * 7  # in the machine's byte order
-    _refused(SignsForm(3, 1, SINGLE), minus_zero + "1" * 8, "norm")
-    _refused(ExponentsForm(1, 1, SINGLE), "0" * 16, "padding")
+    refused(SignsForm(3, 1, SINGLE), minus_zero + "1" * 8, "norm")
+    refused(ExponentsForm(1, 1, SINGLE), "0" * 16, "padding")
 
 
 @pytest.mark.parametrize("d", [1, STRETCH - 1, STRETCH, STRETCH + 1, 2 * STRETCH + 13])
 def test_stretches(d):
     v = np.random.default_rng(d).normal(size=(3, d))
-    form = SignsForm(d, 3, Precision(np.dtype("f4"), np.dtype("f8")))
+    form = SignsForm(d, 3, SINGLE)
     packed = form.pack(np.ones(3, np.float32), v).encode()
     decoded = form.decode(packed.data, packed.sizes).decoded()
     assert np.array_equal(decoded, np.where(v < 0, -1.0, 1.0))

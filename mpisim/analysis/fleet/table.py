@@ -17,7 +17,9 @@ from mpisim.analysis.fleet.seconds import Seconds, on_a_clock, rounds_of
 from mpisim.analysis.fleet.seconds import seconds as seconds_of
 from mpisim.analysis.run_groups import common_title, group_runs
 from mpisim.comm.fleet import Fleet
-from mpisim.core.errors import InputError
+from mpisim.core.errors import InputError, library
+from mpisim.core.schema import require
+from mpisim.core.terminal import report
 from mpisim.runs.log.reader import Log, damaged
 
 LEVELS = (5, 50, 95)  # per cent
@@ -102,30 +104,79 @@ def fleet_costs(
     return [cost for _, cost in sorted(costs, key=itemgetter(0))]
 
 
-def fleet_table(
-    logs: Sequence[Log], costs: Sequence[FleetCost], draws: int, form: str = "text"
-) -> str:
-    """The costs in one of `formatting.FORMATS`, with a line where messages were left out."""
-    if form == "csv":
+def of_logs(logs: Sequence[Log]) -> list[dict[str, Any]]:
+    """The tables [fleet] of logs, each once; `InputError` where no log has one."""
+    tables = [log.config["fleet"] for log in logs if "fleet" in log.config]
+    if not tables:
+        raise InputError("--fleet: is needed, because no log has a table [fleet]; try mlab:world")
+    return [table for i, table in enumerate(tables) if table not in tables[:i]]
+
+
+class FleetCosts(list[FleetCost]):
+    """The costs of logs' settings on fleets. Printed, it is the table of ``mpisim fleet``.
+
+    Logs that ran on a fleet's clock are left out, with a line on standard error.
+
+    targets : the last round of the shortest run unless given
+    """
+
+    def __init__(
+        self,
+        logs: Sequence[Log],
+        fleets: Sequence[Fleet],
+        targets: Sequence[Target] = (),
+        draws: int = 20,
+        ms: float | None = None,
+    ):
+        require(draws >= 1, "draws", draws, "an integer >= 1")
+        logs, left_out = without_clocks(logs)
+        if left_out:
+            report(left_out)
+        self._logs, self._draws = logs, draws
+        if not targets:
+            last = min(int(log.columns["round"][-1]) for log in logs if log.rows)
+            targets = [Target("round", last, rises=True)]
+        super().__init__(fleet_costs(logs, fleets, targets, draws, ms))
+
+    def __repr__(self) -> str:
+        return self.to_text("text")
+
+    def _repr_html_(self) -> str:
+        return formatting.html(HEAD, self._shown())
+
+    def to_text(self, form: str) -> str:
+        """The table in one of `formatting.FORMATS`, with a line where messages were left out."""
+        if form == "csv":
+            return formatting.table(*self._exact(), form)
+        rows = self._shown()
+        title = common_title(group_runs(self._logs, by_ranks=True)).splitlines()
+        note = LEFT_OUT * any(cost.left_out for cost in self)
+        notes = [about_seconds(self._logs), about_model(self._logs), note]
+        if form == "markdown":
+            rows = [[formatting.escaped(cell) for cell in row] for row in rows]
+        body = formatting.table(HEAD, rows, form, right=range(3, len(HEAD)))
+        return "\n".join(filter(None, [*(title if form == "text" else []), body, *notes]))
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with a row for each setting, fleet and target. Needs pandas."""
+        head, rows = self._exact()
+        return library("pandas", "pandas", "to_pandas()").DataFrame(rows, columns=head)
+
+    def _shown(self) -> list[list[str]]:
+        rows = []
+        for c in self:
+            levels = [formatting.UNKNOWN if v is None else f"{v:.4g}" for v in c.levels]
+            left_out = f"{100 * c.left_out:.2g}%"
+            rows.append([c.name, str(c.fleet), str(c.target), str(c.runs), *levels, left_out])
+        return rows
+
+    def _exact(self) -> tuple[list[str], list[list[Any]]]:
+        """Head and rows with all digits."""
         head = ["name", "fleet", "y", "target", "runs", "draws"]
         head += [*(f"seconds_p{level}" for level in LEVELS), "left_out"]
-        exact = [
-            [*(c.name, c.fleet, c.target.y, c.target.level, c.runs, draws), *c.levels, c.left_out]
-            for c in costs
-        ]
-        return formatting.table(head, exact, form)
-    rows = []
-    for c in costs:
-        levels = [formatting.UNKNOWN if v is None else f"{v:.4g}" for v in c.levels]
-        left_out = f"{100 * c.left_out:.2g}%"
-        rows.append([c.name, str(c.fleet), str(c.target), str(c.runs), *levels, left_out])
-    title = common_title(group_runs(logs, by_ranks=True)).splitlines()
-    note = LEFT_OUT * any(cost.left_out for cost in costs)
-    notes = [about_seconds(logs), about_model(logs), note]
-    if form == "markdown":
-        rows = [[formatting.escaped(cell) for cell in row] for row in rows]
-    body = formatting.table(HEAD, rows, form, right=range(3, len(HEAD)))
-    return "\n".join(filter(None, [*(title if form == "text" else []), body, *notes]))
+        starts = [[c.name, str(c.fleet), c.target.y, c.target.level, c.runs] for c in self]
+        ends = [[self._draws, *c.levels, c.left_out] for c in self]
+        return head, [start + end for start, end in zip(starts, ends, strict=True)]
 
 
 def draw(logs: Sequence[Log], costs: Sequence[FleetCost]) -> Any:

@@ -15,10 +15,9 @@ from mpisim.core.numerics.lanes import fetch_ahead, magnitude
 
 FEW = 16  # so many can be kept in order
 BLOCK = 64  # numbers
-SPARE = 3  # times k blocks, or more, give a bound that few numbers reach
+SPARE, LONG = 3, 8192  # SPARE k blocks give a bound that few numbers reach; of LONG rows 2 k blocks
 DIGIT = 12  # bits of a key that one pass looks at
 SORTED = 16  # so many candidates are sorted
-KEYS = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}  # of a float of so many bytes
 
 
 def largest(v: np.ndarray, k: int) -> np.ndarray:
@@ -38,7 +37,7 @@ def largest(v: np.ndarray, k: int) -> np.ndarray:
     elif size := block_size(v.shape[1], k):
         _many(v, size, indices)
     else:
-        _select(np.abs(v).view(KEYS[v.itemsize]), 8 * v.itemsize - 1, indices)
+        _select(v, indices)
     return indices
 
 
@@ -98,8 +97,8 @@ def sort(where):
 
 def block_size(d: int, k: int) -> int:
     """Numbers of a block such that there are at least `SPARE` k of them; 0 if k is too large."""
-    size = BLOCK
-    while size * SPARE * k > d:
+    size, blocks = BLOCK, k * (SPARE if d < LONG else 2)
+    while size * blocks > d:
         size //= 2
     return size if size >= 8 else 0
 
@@ -160,12 +159,15 @@ def _take(keys, places, bits, counts, scratch, where):
 
 
 @njit(cache=True)
-def _select(keys, bits, indices):
+def _select(v, indices):
     """Row i: the keys above the k-th largest, then the first ones equal to it, up to k."""
-    counts, places = np.zeros(1 << DIGIT, np.int64), np.arange(keys.shape[1])
-    scratch = np.empty(keys.shape[1] + 1, keys.dtype)
-    for i in range(keys.shape[0]):
-        _take(keys[i], places, bits, counts, scratch, indices[i])
+    counts, places = np.zeros(1 << DIGIT, np.int64), np.arange(v.shape[1])
+    bits, scratch = 8 * v.itemsize - 1, np.full(v.shape[1] + 1, magnitude(v.dtype.type(0)))
+    keys = scratch[1:].copy()
+    for i in range(v.shape[0]):
+        for j in range(keys.size):
+            keys[j] = magnitude(v[i, j])
+        _take(keys, places, bits, counts, scratch, indices[i])
 
 
 @njit(cache=True)

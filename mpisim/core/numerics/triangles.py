@@ -37,6 +37,24 @@ def unpacked(v: np.ndarray, d: int) -> np.ndarray:
 
 
 @njit(cache=True)
+def times(rows, x):
+    """The matrices of vectors, ``rows`` (m, d (d + 1) / 2), times x (d,): float64, (m, d)."""
+    d = x.size
+    out = np.zeros((len(rows), d))
+    for i in range(len(rows)):
+        t = 0
+        for j in range(d):
+            for k in range(j):
+                value = rows[i, t] / ROOT_2
+                out[i, j] += value * x[k]
+                out[i, k] += value * x[j]
+                t += 1
+            out[i, j] += rows[i, t] * x[j]
+            t += 1
+    return out
+
+
+@njit(cache=True)
 def solve(matrix, b):
     """matrix^{-1} b for a positive definite float64 (d, d), by Cholesky; NaN if it is not."""
     d = b.size

@@ -25,6 +25,7 @@ from mpisim.theory.tables import Case, Guarantee
 
 ESTIMATORS: Registry[Estimator] = Registry("estimator")
 Theory = Literal["theory"]
+STATES = 4  # vectors of a worker with dense state: h, a gradient, a difference, a message
 Direction = Literal["up", "both"]  # which messages are compressed: only those up, or all
 
 
@@ -65,6 +66,7 @@ class Estimator(Stateful, ABC):
     server_point : x^k is known to the server alone, so that the method sends what the workers need
         of it. All know x^0, but off the server later points are NaN. Rows of the log are evaluated
         at x^k, which costs no bits.
+    points : the state with the points that workers keep between rounds, for ``run.columns``
     partial : whether clients may drop out of its rounds, by ``fleet.simulate``
     on_events : whether its rounds are steps of an event clock, with columns of their own
     replayed : whether its bits follow from the seed where no length depends on values
@@ -79,6 +81,7 @@ class Estimator(Stateful, ABC):
     examples: ClassVar[Sequence[Mapping[str, Any]]] = ()
     permk_tables: ClassVar[bool] = False
     server_point: ClassVar[bool] = False
+    points: ClassVar[str] = ""
     partial: ClassVar[bool] = False
     on_events: ClassVar[bool] = False
     replayed: ClassVar[bool] = True
@@ -128,6 +131,10 @@ class Estimator(Stateful, ABC):
         plain : all rounds have one step size, and the step no weight decay
         """
         return None
+
+    def numbers(self, d: int) -> int:
+        """How many numbers of each worker a round may keep: the memory is n times that."""
+        return STATES * d
 
     def batch_sizes(self) -> dict[str, int]:
         """The numbers of samples behind the keys ``batch`` and ``big_batch``, if it has them."""

@@ -22,7 +22,6 @@ from mpisim.methods.estimators.batches import (
 from mpisim.methods.estimators.participation import Participation
 from mpisim.theory import dasha
 from mpisim.theory.setting import Setting, Step
-from mpisim.theory.stepsizes import theorem_only_for
 from mpisim.theory.tables import Case, Guarantee
 
 
@@ -162,9 +161,10 @@ class DashaPage(Dasha):
 class ByzDashaPage(DashaPage):
     """Byz-DASHA-PAGE: DASHA-PAGE whose server combines the g_i by the rule of ``[server]``.
 
-    m_i^{t+1} as in DASHA-PAGE
-    g_i^{t+1} = g_i^t + m_i^{t+1}, at the server, too
-    g^{t+1}   = rule(g_1^{t+1}, ..., g_n^{t+1})
+    With m_i^{t+1} as in DASHA-PAGE,
+
+        g_i^{t+1} = g_i^t + m_i^{t+1}, at the server, too
+        g^{t+1}   = rule(g_1^{t+1}, ..., g_n^{t+1})
 
     A rule for vectors that good workers agree on is one for the g_i, not for the m_i. With the mean
     it is DASHA-PAGE. The keys are DASHA-PAGE's.
@@ -184,11 +184,6 @@ class ByzDashaPage(DashaPage):
         m_i = self.star.dense(self.h_i)
         self.g_i, self.G = m_i.decoded(), self.star.collect(m_i)
         return self.star.broadcast(self.star.combine(self.G))
-
-    def theory_step(self, setting: Setting) -> Step:
-        if self.star.server.robust or self.star.attack is not None:
-            raise theorem_only_for("Byz-DASHA-PAGE", "the mean of honest workers")
-        return super().theory_step(setting)
 
     def guarantees(self, case: Case) -> list[Guarantee]:
         return []

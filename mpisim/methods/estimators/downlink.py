@@ -73,14 +73,14 @@ class MarinaP(Estimator):
     p : probability of a round in which all get x^k; "theory" is zeta_Q / d, so that such rounds
         cost as much as the others
 
-    w_i^0 = x^0. Without a ``[compressor]`` workers send their gradients uncompressed, as in the
-    paper.
+    w_i^0 = x^0. Without a ``[compressor]`` workers send their gradients uncompressed.
     """
 
     down: Compressor
     p: float | Theory = "theory"
 
     server_point = True
+    points = "w_i"
     w_i = PerWorker("points of the workers")
     x = AtServer("x^{k-1}")
 

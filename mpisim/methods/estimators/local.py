@@ -85,7 +85,7 @@ class LocalSteps(Participation):
 
 @estimator("fedavg")
 class FedAvg(LocalSteps):
-    """FedAvg (McMahan et al., 2017, Algorithm 1), also called local SGD.
+    """FedAvg (McMahan et al., 2017), also called local SGD.
 
     S^k     = r clients, drawn at random, which get x^k
     y_i     = x^k, then K times  y_i = y_i - eta_l g_i(y_i)
@@ -130,7 +130,7 @@ class FedAvg(LocalSteps):
 
 @estimator("fedprox")
 class FedProx(FedAvg):
-    """FedProx (Li et al., 2020, Algorithm 2), with K gradient steps as the inexact solver.
+    """FedProx (Li et al., 2020), with K gradient steps as the inexact solver.
 
     Like FedAvg, but client i minimises f_i(y) + (mu / 2) |y - x^k|^2:
 
@@ -156,7 +156,7 @@ class FedProx(FedAvg):
 
 @estimator("scaffold")
 class Scaffold(LocalSteps):
-    """SCAFFOLD (Karimireddy et al., 2020, Algorithm 1).
+    """SCAFFOLD (Karimireddy et al., 2020).
 
     S^k     = r clients, drawn at random, which get x^k and c
     y_i     = x^k, then K times  y_i = y_i - eta_l (g_i(y_i) - c_i + c)

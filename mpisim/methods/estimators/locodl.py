@@ -18,11 +18,15 @@ class LoCoDL(Estimator):
     """LoCoDL (Condat, Maranjyan, Richtarik, 2024, arXiv 2403.04348), with g(y) = (mu/2) |y|^2.
 
     f = (1/n) sum_i (f_i - g) + g, and in each step
-    x_i = x_i - gamma (grad (f_i - g)(x_i) - u_i),  y = y - gamma (mu y - v)
+
+        x_i = x_i - gamma (grad (f_i - g)(x_i) - u_i),  y = y - gamma (mu y - v)
+
     If a coin that all share shows 1, which ends a round:
-    d_i = C_i(x_i - y),  d = (1/2n) sum_j d_j
-    x_i = (1 - rho) x_i + rho (y + d),  y = y + rho d
-    u_i = u_i + (p chi / (gamma (1 + 2 omega))) (d - d_i),  v = v + (...) d
+
+        d_i = C_i(x_i - y),  d = (1/(2 n)) sum_j d_j
+        x_i = (1 - rho) x_i + rho (y + d),  y = y + rho d
+        u_i = u_i + (p chi / (gamma (1 + 2 omega))) (d - d_i)
+        v   = v + (p chi / (gamma (1 + 2 omega))) d
 
     p : the probability that the coin shows 1
     mu : of g; at most the strong convexity of the f_i
@@ -38,6 +42,7 @@ class LoCoDL(Estimator):
 
     server_stepsize = 1.0
     estimates_gradient = False
+    points = "x_i"
     x_i = PerWorker("points of the workers")
     u_i = PerWorker("control variates")
     v = Shared("control variate of y")

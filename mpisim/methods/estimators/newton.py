@@ -16,17 +16,16 @@ from mpisim.core.numerics.lanes import dot
 from mpisim.core.numerics.sums import squared_norms, times_vector
 from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker
-from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
+from mpisim.methods.estimators.base import STATES, Estimator, Theory, estimator, probability
 from mpisim.methods.estimators.batches import drawn_clients
 from mpisim.theory.setting import Setting, Step
 
 LONGEST = 60  # factors of a line search
-ARRAYS = 4  # of a triangle for each worker, that a round needs
 
 
 @estimator("fednl")
 class FedNL(Estimator):
-    """FedNL (Safaryan, Islamov, Qian, Richtarik, 2022, Algorithm 1).
+    """FedNL (Safaryan, Islamov, Qian, Richtarik, 2022, arXiv 2106.02969).
 
     S_i^k     = C(hess f_i(x^k) - H_i^k),  l_i^k = |H_i^k - hess f_i(x^k)|_F
     H_i^{k+1} = H_i^k + alpha S_i^k
@@ -35,7 +34,7 @@ class FedNL(Estimator):
     hessian : C, of vectors with the d (d + 1) / 2 numbers of a triangle, in which those off the
         diagonal are multiplied by sqrt(2): { name = "topk", k = 1000 }, or "symmetric-rank-k"
     option : "A" raises the eigenvalues of H^k to at least mu, "B" adds l^k, the mean of the l_i^k
-    alpha : "theory" is 1 / (1 + omega) of an unbiased C, else 1 - sqrt(1 - its alpha)
+    alpha : "theory" is 1 / (1 + omega) of an unbiased C, else 1 - sqrt(1 - alpha) of a biased one
     regularisation : mu of option A
 
     The step is stepsize g^k. "theory" is 1, Newton's. Let hess f be M-Lipschitz and at least mu I.
@@ -67,16 +66,24 @@ class FedNL(Estimator):
         size = triangles.size(d)
         if not problem.convex:
             raise InputError(f"problem.name: {problem.name!r} is not convex, and FedNL needs that")
-        require_memory(ARRAYS * self.star.m * size + 3 * d * d, "method.name", "fednl")
+        require_memory(self.star.m * self.numbers(d) + 3 * d * d, "method.name", self.name)
         self._number = Identity().bind(1, self.star.n, self.star.precision)
         self.hessian = C = self.bind_key("hessian", self.hessian, size)
         contraction = C.alpha or 0.0
         theory = 1 - sqrt(1 - contraction) if C.omega is None else 1 / (1 + C.omega)
+        if isinstance(self.alpha, str) and not theory:
+            raise InputError(
+                f"method.hessian.name: {C.name!r} has neither omega nor alpha, and"
+                ' method.alpha = "theory" needs one of them'
+            )
         self.alpha = probability(self.alpha, theory, "alpha")
         mu, given = self.regularisation, self.option == "A"
         allowed = 'a finite number > 0 with option = "A", absent with "B"'
         good = 0 < mu < inf if given and mu is not None else (mu is None) != given
         require(good, "method.regularisation", mu, allowed)
+
+    def numbers(self, d: int) -> int:
+        return STATES * triangles.size(d)
 
     def start(self, x: np.ndarray) -> np.ndarray:
         hessians = self.star.dense(self.oracle.hessians(x))
@@ -93,7 +100,7 @@ class FedNL(Estimator):
         l_i = norms(difference)
         l = self.star.mean(self.star.dense(l_i))  # noqa: E741 - the paper's letter
         g = self.direction(self.gradient(x), float(l[0]))
-        self.H_i = self.H_i + self.alpha * S_i.decoded()
+        self.H_i = S_i.add_to(self.H_i, float(self.alpha))
         self.H = self.H + self.alpha * self.star.mean(S_i)
         return g
 
@@ -204,7 +211,7 @@ class FedNLPP(FedNL):
         hessians = self.star.dense(self.oracle.hessians(x))
         self.H_i, self.H = hessians.decoded(), self.star.mean(hessians)
         self.l_i, self.l = self.star.zeros(self.star.m, 1), self.star.zeros(1)
-        sent = self.star.dense(products(self.H_i, x) - self.oracle.gradients(x))
+        sent = self.star.dense(triangles.times(self.H_i, x) - self.oracle.gradients(x))
         self.g_i, self.g = sent.decoded(), self.star.mean(sent)
         return self.next_step(x)
 
@@ -217,7 +224,7 @@ class FedNLPP(FedNL):
         C_i = star.compress(self.hessian, hessians - self.H_i[local], "hessian", clients.S)
         H_i = self.H_i[local] + self.alpha * C_i.decoded()
         l_i = norms(H_i - hessians)
-        g_i = products(H_i, x) + l_i * x - self.oracle.gradients(x, local)
+        g_i = triangles.times(H_i, x) + l_i * x - self.oracle.gradients(x, local)
         dl_i = star.compress(self._number, l_i - self.l_i[local], "dense", clients.S)
         dg_i = star.compress(self.compressor, g_i - self.g_i[local], clients=clients.S)
         self.H_i[local] = H_i
@@ -238,9 +245,3 @@ class FedNLPP(FedNL):
 def norms(rows: np.ndarray) -> np.ndarray:
     """|row| of each row (m, k), shape (m, 1)."""
     return np.sqrt(squared_norms(rows))[:, None]
-
-
-def products(H_i: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """H_i x for triangles (m, d (d + 1) / 2), shape (m, d)."""
-    rows = [times_vector(triangles.unpacked(row, len(x)), x) for row in H_i]
-    return np.array(rows).reshape(-1, len(x))

@@ -19,7 +19,7 @@ from mpisim.theory.setting import Setting, Step
 
 @estimator("scaffnew")
 class Scaffnew(Stochastic):
-    """Scaffnew, which is ProxSkip for averages (Mishchenko et al., 2022, Algorithm 2).
+    """Scaffnew, which is ProxSkip for averages (Mishchenko et al., 2022, arXiv 2202.09357).
 
     x_i^ = x_i - gamma (g_i(x_i) - h_i)
     x_i  = (1/n) sum_j x_j^  if a coin that all workers share shows 1, else x_i^
@@ -79,7 +79,7 @@ class CompressedScaffnew(Scaffnew):
         send each coordinate, drawn uniformly
 
     The other keys are Scaffnew's. ``permk`` with s groups deals each coordinate to one worker of
-    each group, ``block-permutation`` as in the paper.
+    each group; ``block-permutation`` deals whole blocks.
     """
 
     eta: float | Theory = "theory"
@@ -116,7 +116,7 @@ class CompressedScaffnew(Scaffnew):
 
 @estimator("tamuna")
 class Tamuna(CompressedScaffnew):
-    """TAMUNA (Condat, Agarsky, Malinovsky, Richtarik, 2023, arXiv 2302.09832, Algorithm 1).
+    """TAMUNA (Condat, Agarsky, Malinovsky, Richtarik, 2023, arXiv 2302.09832).
 
     S       = c clients, drawn at random, which get x^k
     x_i     = x^k, then until a shared coin shows 1  x_i = x_i - gamma (g_i(x_i) - h_i)
@@ -135,10 +135,10 @@ class Tamuna(CompressedScaffnew):
     server_point = True
 
     def check(self) -> None:
-        super().check()
         n, C = self.star.n, self.compressor
         allowed = "pattern, which deals coordinates to those who send"
         require(isinstance(C, Pattern), "compressor.name", C.name, allowed)
+        super().check()
         s = cast(Pattern, C).s
         self.c = n if self.participants is None else self.participants
         allowed = f"an integer from s = {s} to n = {n}"

@@ -20,6 +20,7 @@ from mpisim.runs.log.journal import digest
 from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION
 from mpisim.runs.log.untrusted import (
     DAMAGE,
+    in_words,
     members_of,
     opened,
     require_readable_size,
@@ -304,10 +305,10 @@ def _why(path: Path, error: BaseException) -> str:
         return "is a folder, not a log; `mpisim show` lists the runs of a folder"
     if isinstance(error, PermissionError):  # HDF5's message has several lines
         return f"cannot be read: {os.strerror(error.errno or 0)}"
-    message = " ".join(str(error).split())
+    message = in_words(error)
     if "signature not found" in message:
         empty = path.stat().st_size == 0
         return "not a log: the file is empty" if empty else "not a log: not an HDF5 file"
     if "truncated" in message:
         return "the file is cut short; copy it again"
-    return f"the log is damaged: {message or 'something is missing'}"
+    return f"the log is damaged: {message}"

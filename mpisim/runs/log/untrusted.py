@@ -43,6 +43,15 @@ DAMAGE = (*UNEXPECTED, MemoryError, OSError, RuntimeError)
 T = TypeVar("T")
 
 
+def in_words(error: BaseException) -> str:
+    """What an error of `DAMAGE` says of a file; what Python says of its objects is no help."""
+    if isinstance(error, KeyError) and (key := str(error).strip("'")).isidentifier():
+        return f"{key} is missing"
+    if isinstance(error, AttributeError | TypeError):
+        return "it holds something else than mpisim writes there"
+    return " ".join(str(error).split()) or "something is missing"
+
+
 class Crashed(InputError):
     """The process that read a file died, or had to be ended."""
 

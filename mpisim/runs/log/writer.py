@@ -8,6 +8,7 @@ any moment, whatever ends the process or the machine.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,6 +42,7 @@ class LogWriter:
     """Writes one log; files of its name are replaced.
 
     attributes : of the root; schema : columns; rows : array of `row_type` that it starts with
+    sha256 : of the HDF5 file, as it was written last
 
     Raises `InputError` if it cannot be written. The methods raise `OutputError`. After that no row
     is written any more, and `finish` raises it again: what a failed write or sync left on the disk
@@ -151,6 +153,7 @@ class LogWriter:
         ended = {"status": status, "end": "" if status == "running" else now()}
         attributes = self.attributes | ended | {DIGEST: self.journal.digest()}
         content = image(lambda file: self._fill(file, attributes, x, workers or {}))
+        self.sha256 = hashlib.sha256(content).hexdigest()
         written = create_atomic(self.path, [content], require=self._require_same_files)
         if self._file is not None:
             os.close(self._file)

@@ -13,7 +13,6 @@ from typing import Any
 
 from mpisim.comm.side_channel import worker_ranks
 from mpisim.core.errors import InputError
-from mpisim.core.schema import parse_toml
 from mpisim.runs import identity
 from mpisim.runs.experiment import Experiment, Run, parse
 from mpisim.runs.labels import Tables, differences, dimension, ranks_of, too_few
@@ -22,13 +21,12 @@ from mpisim.runs.log.schema import DIGEST
 from mpisim.runs.log.untrusted import DAMAGE
 from mpisim.runs.setup import problem_key
 from mpisim.runs.stop import COMPLETE
-from mpisim.runs.sweep.points import Point, read_summary, stamp_of
+from mpisim.runs.sweep.points import Point, read_summary, sha256_of, stamp_of
 
 ROUND = 100_000  # numbers in whose time a round does what does not grow with n or d
 RUN = "\n[run]\n"  # what comes before it in the TOML of an experiment is the same for many points
 # that say whether a log is complete
 ATTRIBUTES = ("schema_version", "config", "status", "code", DIGEST)
-STATES = 4  # arrays (n, d) of a method with dense state: h, a gradient, a difference, a message
 
 
 def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> list[Point]:
@@ -60,17 +58,16 @@ def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> 
     with suppress(InputError):  # no sweep has run there
         before = {point.name: point for point in read_summary(folder)}
     to_read = [p for p in planned if not experiments.unchanged(p, before.get(p.name), accept)]
-    stamps = [stamp_of(point.log, {}) for point in to_read]
+    sums = [sha256_of(point.log) for point in to_read]
     logs = reader.attributes_of([Path(p.log) for p in to_read], ATTRIBUTES, compared=COMPLETE)
-    for point, attributes, stamp in zip(to_read, logs, stamps, strict=True):
+    for point, attributes, sha256 in zip(to_read, logs, sums, strict=True):
         if isinstance(attributes, InputError):
             point.end("skipped", f"{attributes}; move it away")
         elif attributes is not None:
             seconds = before[point.name].seconds if point.name in before else None
             experiments.compare(point, attributes, accept, seconds)
-            written = stamp_of(point.log, identity.of_log(attributes))
-            if point.status in COMPLETE and _file(written) == _file(stamp):
-                point.stamp = written
+            if point.status in COMPLETE:
+                point.stamp = stamp_of(sha256, identity.of_log(attributes))
         if not point.status and (point.ranks or 0) > ranks:
             point.end("skipped", too_few(point.ranks or 0, ranks))
     complete = {Path(point.log): point.config for point in planned if point.status in COMPLETE}
@@ -109,6 +106,7 @@ class Experiments:
         """A point of the grid; `InputError` if its tables are not an experiment."""
         experiment, label, head = self._parsed(tables)
         run, d = experiment.run, dimension(experiment)
+        itemsize = run.precision.arithmetic.itemsize
         config = f"{head}\n{run.to_toml()}"
         name = f"{label}-{identity.config_digest(config)}"
         n = getattr(experiment.problem, "workers", None) or 1
@@ -119,7 +117,7 @@ class Experiments:
             config,
             ranks=self._ranks(tables, experiment),
             size=float(run.rounds * (ROUND + n * max(d, 1))),
-            bytes=float(STATES * n * d * run.precision.arithmetic.itemsize),
+            bytes=float(n * experiment.method.estimator.numbers(d)) * itemsize,
             problem=problem_key(experiment),
         )
 
@@ -140,8 +138,9 @@ class Experiments:
         known = before is not None and before.status in COMPLETE and before.config == point.config
         if before is None or not known or not before.stamp:
             return False
-        stamp = stamp_of(point.log, self._executed(point))
-        if before.stamp == stamp or (accept and _file(before.stamp) == _file(stamp)):
+        sha256 = before.stamp.partition(" ")[0]
+        by_this_code = before.stamp == stamp_of(sha256, self._executed(point))
+        if (accept or by_this_code) and sha256 == sha256_of(point.log):
             point.end(before.status, seconds=before.seconds, before=True, stamp=before.stamp)
         return bool(point.status)
 
@@ -183,11 +182,6 @@ class Experiments:
         return self.ranks if every else needed
 
 
-def _file(stamp: str) -> str:
-    """A stamp without the code."""
-    return stamp.rpartition(" ")[0]
-
-
 def _label(tables: Tables) -> str:
     """method-compressor-data, the readable part of a point's name."""
     words = []
@@ -217,13 +211,11 @@ def _go_on(folder: Path, points: Sequence[Point], complete: dict[Path, str]) -> 
     read = {path: one.get("config", "") for path, one in attributes if isinstance(one, dict)}
     for path, config in (complete | read).items() if points else ():
         with suppress(InputError, *DAMAGE):
-            tables = parse_toml(config, str(path))
-            shorter.setdefault(identity.without_budget(tables), []).append(path)
+            shorter.setdefault(identity.without_budget(config), []).append(path)
     for point in points if shorter else ():
-        tables = tomllib.loads(point.config)
-        if not (paths := shorter.get(identity.without_budget(tables))):
+        if not (paths := shorter.get(identity.without_budget(point.config))):
             continue
-        experiment = parse(tables)
+        experiment = parse(tomllib.loads(point.config))
         fitting = [
             log
             for log in reader.read_each(paths)

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 from mpisim.core.errors import InputError
 from mpisim.core.files import FileLock, Locked, make_folder, read_json, write_json
+from mpisim.core.machine import reading_budget
 from mpisim.core.schema import build
 from mpisim.runs.log.writer import require_text
 from mpisim.runs.stop import COMPLETE, EXIT_CODES, STOPPED
@@ -93,7 +95,7 @@ class Point:
     before : the log was complete when the sweep came to the point
     ranks : that it needs; None for as many as the sweep gives to a run
     earlier : the log with a smaller budget that it goes on from; empty where it starts anew
-    stamp : of the complete log, when it was written or its rows were last compared with their
+    stamp : of the complete log, as it was written or its rows were last compared with their
         digest; see `stamp_of`
 
     These are known to the sweep that runs the point, and not in the summary:
@@ -138,18 +140,23 @@ class Point:
 SAVED = [field.name for field in dataclasses.fields(Point) if field.compare]
 
 
-def stamp_of(log: str, code: Mapping[str, str]) -> str:
-    """What changes with a file: inode, size, times of its content and of the file, in ns; and the
-    code that wrote its rows, last. Empty where there is no file.
+def stamp_of(sha256: str, code: Mapping[str, str]) -> str:
+    """The ``sha256`` of a log, if any, and that of the code that wrote its rows."""
+    text = json.dumps(code, sort_keys=True).encode()
+    return f"{sha256} {hashlib.sha256(text).hexdigest()}" if sha256 else ""
 
-    Whoever edits a file changes its last time, which no program can set.
+
+def sha256_of(log: str) -> str:
+    """The sha256 of a file; empty where there is none, or more than the command may read.
+
+    Its times are not asked: two edits within a tick of the file system's clock have the same.
     """
-    try:
-        file = os.stat(log)
-    except OSError:
-        return ""
-    digest = hashlib.sha256(json.dumps(code, sort_keys=True).encode()).hexdigest()
-    return f"{file.st_ino} {file.st_size} {file.st_mtime_ns} {file.st_ctime_ns} {digest}"
+    with suppress(OSError), reading_budget() as budget:
+        status = os.stat(log)
+        if stat.S_ISREG(status.st_mode) and status.st_size <= budget.bytes:
+            with open(log, "rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+    return ""
 
 
 def exit_code(points: Sequence[Point]) -> int:

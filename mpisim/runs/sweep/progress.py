@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any, TextIO
 
 from mpisim.core.errors import InputError
-from mpisim.methods.method_table import UNCOMPRESSED
+from mpisim.methods.method_table import needs_compressor
 from mpisim.runs import labels
 from mpisim.runs.progress import StatusLine, duration
 from mpisim.runs.stop import COMPLETE
@@ -213,7 +213,7 @@ def name_of(point: Point) -> str:
         return Path(point.log).name or point.name
     config = tomllib.loads(point.config)
     words = [labels.method(config["method"]["name"])]
-    if config["method"]["name"] not in UNCOMPRESSED:
+    if needs_compressor(config["method"]["name"]):
         words.append(labels.compressor({"name": config["compressor"]["name"]}))
     varied = {key: v for key, v in point.settings.items() if key not in ELSEWHERE}
     # parameters first, in their order; then the step, and the seed

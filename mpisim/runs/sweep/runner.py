@@ -157,7 +157,7 @@ def _run(
         if status in STOPPED and comm.rank == 0:
             report(sweep.signals.stopped(status, end.row["round"], output.log))
         if status in COMPLETE and comm.rank == 0 and not end.before:
-            stamp = stamp_of(point.log, of_log(end.attributes))
+            stamp = stamp_of(end.sha256, of_log(end.attributes))
     control.Free()
     return Outcome(status, reason, monotonic() - start, stamp=stamp)
 

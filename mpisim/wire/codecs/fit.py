@@ -8,7 +8,9 @@ counts for 2^strength coordinates. A head holds
   of an octave (2 bits each), whether there are zeros and whether the row stays (1 to 3 bits), and
   the share of zeros (3 bits, if there are any);
 * of levels, the tail (2 bits; up to level 2 one, up to 1 none), and the scale in half octaves: 1
-  bit where it is the expected one, 3 bits where it is next to it, else 7;
+  bit where it is the expected one, 3 bits where it is next to it, else 7; of SHORT levels up to 1
+  or more, `SCALE_BITS`, as heavy tails have smaller scales, and by |v|_1 <= sqrt(d) |v|_2 none
+  has much larger ones;
 * from SHORT coordinates on, for exponents if the row does not stay, and for levels from 2 on, the
   strength (2 bits); of fewer coordinates, for levels from FEW - 1 on, whether the row stays.
 
@@ -26,11 +28,13 @@ from mpisim.wire.codecs.priors import OFFSETS, REACH, SCALES, WEIGHT_BITS
 
 NAN = 256
 SYMBOLS = 257
-SHORT, FEW = 512, 8  # coordinates, symbols
+SHORT, LONG = 512, 2048  # coordinates
+FEW = 8  # symbols
 STAYS = 0
 STRENGTHS = (3, 6, 9, STAYS)  # powers of two
 WORDS, LENGTHS = (0, 2, 6, 7), (1, 2, 3, 3)  # of: has zeros + 2 * does not stay
 WINDOW, COARSE = 32, 4  # scales around the expected one that are tried; every so many of them first
+SCALE_WORDS, SCALE_BITS = (14, 0, 2, 6), (4, 1, 2, 3)  # 1, 0, -1 and -2 half octaves above
 USUAL = 103  # the lowest of 32 medians that take fewer bits
 
 
@@ -45,7 +49,7 @@ def head_of(counts, d, weights, costs, kinds, expected):
     if expected < 0:
         head, bits, row, first, zeros = _exponents_head(counts, d, costs)
     else:
-        head, bits, row, first, zeros = _levels_head(counts, costs, expected)
+        head, bits, row, first, zeros = _levels_head(counts, d, costs, expected)
     prior = _prior(weights[row], first, zeros)
     index = _strength(counts, prior, d)
     if expected < 0:
@@ -53,8 +57,10 @@ def head_of(counts, d, weights, costs, kinds, expected):
         head, bits = head << LENGTHS[choice] | WORDS[choice], bits + LENGTHS[choice]
         if zeros > 0:
             head, bits = head << 3 | zeros - 1, bits + 3
+    elif kinds == 2:
+        index = 3 if d < LONG else 2
     elif kinds < FEW:
-        index = 3 if d < SHORT else 2 if kinds == 2 else index
+        index = 3 if d < SHORT else index
     elif d < SHORT:
         head, bits = head << 1 | int(STRENGTHS[index] != STAYS), bits + 1
     if d >= SHORT and kinds > 2 and (expected >= 0 or STRENGTHS[index] != STAYS):
@@ -74,9 +80,11 @@ def read_head(buffered, pos, d, weights, kinds, expected):
         if choice & 1:
             zeros, pos = 1 + np.int64(buffer.take(buffered, pos, 3)), pos + 3
     else:
-        pos, row, first = _read_levels_head(buffered, pos, weights, expected)
+        pos, row, first = _read_levels_head(buffered, pos, d, weights, expected)
         if d < SHORT and kinds >= FEW:
             adapts, pos = buffer.take(buffered, pos, 1) == 1, pos + 1
+        elif kinds == 2:
+            adapts = d >= LONG
     # another row is refused in the end, as its head is not that of the symbols
     row = max(0, min(row, weights.shape[0] - 1))
     index = np.int64((1 if d < SHORT else 2) if adapts else 3)
@@ -109,23 +117,30 @@ def _read_exponents_head(buffered, pos):
 
 
 @njit(cache=True)
-def _levels_head(counts, costs, expected):
+def _levels_head(counts, d, costs, expected):
     """As `_exponents_head`; levels have their zeros in the rows: -1."""
     tails, low = costs.shape[0] // SCALES, _lowest(expected)
     row = _best_row(counts, costs, np.int64(0), tails, low, low + WINDOW)
     scale, tail = row // tails, row % tails
     above = scale - expected + OFFSETS[tail]
-    head, bits = (3 << 5 | scale - low, 7) if abs(above) > 1 else (9 + above >> 1, 3)
-    if above == 0:
-        head, bits = 0, 1
+    if tails == 1 and d >= SHORT:
+        head, bits = (15 << 5 | scale - low, 9)
+        if -2 <= above <= 1:
+            head, bits = SCALE_WORDS[1 - above], SCALE_BITS[1 - above]
+    else:
+        head, bits = (3 << 5 | scale - low, 7) if abs(above) > 1 else (9 + above >> 1, 3)
+        if above == 0:
+            head, bits = 0, 1
     return tail << bits | head, bits + (tails >> 1), row, np.int64(0), np.int64(-1)
 
 
 @njit(cache=True)
-def _read_levels_head(buffered, pos, weights, expected):
+def _read_levels_head(buffered, pos, d, weights, expected):
     tails, tail = weights.shape[0] // SCALES, np.int64(0)
     if tails > 1:
         tail, pos = np.int64(buffer.take(buffered, pos, tails >> 1)), pos + (tails >> 1)
+    if tails == 1 and d >= SHORT:
+        return _read_binary_scale(buffered, pos, expected)
     start, scale = np.int64(buffer.take(buffered, pos, 7)), expected - OFFSETS[tail]
     if start < 64:
         pos += 1
@@ -134,6 +149,18 @@ def _read_levels_head(buffered, pos, weights, expected):
     else:
         scale, pos = _lowest(expected) + (start & 31), pos + 7
     return pos, scale * tails + tail, np.int64(0)
+
+
+@njit(cache=True)
+def _read_binary_scale(buffered, pos, expected):
+    """(position, row, symbol of its first column) of long messages whose levels are at most 1."""
+    start, ones = np.int64(buffer.take(buffered, pos, 9)), 0
+    while ones < 4 and start >> (8 - ones) & 1:
+        ones += 1
+    if ones == 4:
+        return pos + 9, _lowest(expected) + (start & 31), np.int64(0)
+    above = -ones if ones < 3 else 1
+    return pos + ones + 1, expected + above, np.int64(0)
 
 
 @njit(cache=True, forceinline=True)

@@ -3,7 +3,8 @@
 A message is a number of `mpisim.wire.codecs.ans`, with what is raw behind it. Its head says which
 model: `mpisim.wire.codecs.fit`. Its state begins with the last 32 bits of the first raw number and
 the first signs, 32 bits together. Where the model does not stay, the coordinates before are counted
-anew whenever their number has grown by a sixteenth.
+anew whenever their number has grown by a sixteenth, and after LONGEST coordinates at most, as the
+layers of a gradient differ.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from mpisim.wire.codecs.priors import PLAIN, WEIGHT_BITS
 
 PRECISION = 21  # bits of a frequency
 LEAST = 4  # a frequency; all are even, so that the lower bit is a sign
-LOOKUP = 9  # bits
+LOOKUPS = (7, 9)  # bits, of messages below MANY coordinates and of others
+MANY = 4096
 BEGIN = 32  # at most so many bits are in the state that a sender begins with
-STRETCH = 64  # coordinates at least with the same frequencies
-STRETCHES = 512  # more than a message has
+STRETCH, LONGEST = 64, 2048  # coordinates at least, and at most, with the same frequencies
 DIGITS = 20  # of a large level that are written at once
 
 
@@ -49,9 +50,10 @@ def _set_model(counts, prior, strength, start, lookup):
     """Symbol s < start.size - 1 has [start[s], start[s+1]) of 2^PRECISION, an even number.
 
     counts : of the coordinates before; ignored if the prior stays
-    lookup : shape (2^LOOKUP,), what the first number of each stretch belongs to: `_entry`
+    lookup : shape (2^b,), what the first of each 2^(PRECISION - b) numbers belongs to: `_entry`
     """
     total, top, rest, kinds = np.int64(0), 0, np.int64(1 << PRECISION), start.size - 1
+    cell = (1 << PRECISION) // max(1, lookup.size)
     seen = int(strength != STAYS) << WEIGHT_BITS
     for s in range(kinds):
         total += counts[s] * seen + (prior[s] << strength)
@@ -70,7 +72,7 @@ def _set_model(counts, prior, strength, start, lookup):
         start[s] = begin
         entry = _entry(s, begin, width)
         begin += width
-        while at < lookup.size and at << (PRECISION - LOOKUP) < begin:
+        while at < lookup.size and at * cell < begin:
             lookup[at] = entry
             at += 1
     start[kinds] = begin
@@ -94,14 +96,15 @@ def _invert(start, counts, halves, inverses, shifts):
 
 
 @njit(cache=True)
-def _stretches(d, strength, ends):
-    """Fill ``ends`` with where stretches of the same frequencies end; their number."""
+def _stretches(d, strength):
+    """Where stretches of the same frequencies end, from 0 on."""
+    ends = np.empty(2 * LONGEST // STRETCH + d // LONGEST + 64, np.int64)
     ends[0], t = 0, 0
     while ends[t] < d:
-        step = max(STRETCH, ends[t] >> 4) if strength != STAYS else d
+        step = min(LONGEST, max(STRETCH, ends[t] >> 4)) if strength != STAYS else d
         ends[t + 1] = min(d, ends[t] + step)
         t += 1
-    return t
+    return ends[: t + 1]
 
 
 @njit(cache=True)
@@ -162,9 +165,9 @@ def _push_row(x, first, row, sizes, counts, kinds, prior, strength, words):
     """
     start, no_lookup = np.empty(kinds + 1, np.uint64), np.empty(0, np.uint64)
     halves, inverses, shifts = np.empty((3, kinds), np.uint64)
-    ends, used = np.empty(STRETCHES, np.int64), counts.copy()
+    ends, used = _stretches(row.size, strength), counts.copy()
     one, count = np.uint64(1), 0
-    for t in range(_stretches(row.size, strength, ends) - 1, -1, -1):
+    for t in range(ends.size - 2, -1, -1):
         for j in range(ends[t], ends[t + 1]):
             counts[_symbol(row[j])] -= 1
         _set_model(counts, prior, strength, start, no_lookup)
@@ -231,8 +234,9 @@ def _read_row(buffered, pos, stop, held, row, sizes, weights, costs, kinds, expe
     """(status, the ``held`` bits of the first raw number)."""
     if pos > stop:
         return buffer.SHORT, np.uint64(0)
-    start, lookup = np.empty(kinds + 1, np.uint64), np.empty(1 << LOOKUP, np.uint64)
-    counts, ends = np.zeros(SYMBOLS, np.int64), np.empty(STRETCHES, np.int64)
+    lookup_bits = LOOKUPS[int(row.size >= MANY)]
+    start, lookup = np.empty(kinds + 1, np.uint64), np.empty(1 << lookup_bits, np.uint64)
+    counts = np.zeros(SYMBOLS, np.int64)
     begin_head, d, one = pos, row.size, np.uint64(1)
     pos, prior, strength = read_head(buffered, pos, d, weights, kinds, expected)
     if pos > stop:
@@ -241,11 +245,13 @@ def _read_row(buffered, pos, stop, held, row, sizes, weights, costs, kinds, expe
     head = np.int64(buffer.take(buffered, begin_head, head_bits))
     x, pos, left = ans.take_state(buffered, pos, stop - pos)
     low, begun, first = np.uint64((1 << PRECISION) - 1), held, 0
-    for t in range(_stretches(d, strength, ends)):
+    shift = np.uint64(PRECISION - lookup_bits)
+    ends = _stretches(d, strength)
+    for t in range(ends.size - 1):
         _set_model(counts, prior, strength, start, lookup)
         for j in range(ends[t], ends[t + 1]):
             slot = x & low
-            entry = lookup[slot >> np.uint64(PRECISION - LOOKUP)]
+            entry = lookup[slot >> shift]
             slot -= entry >> np.uint64(16) & np.uint64(0xFFFFFF)
             if slot >= entry >> np.uint64(40):  # the number belongs to a later symbol
                 slot, s = x & low, entry & np.uint64(0x1FF)

@@ -20,7 +20,8 @@ def shares(labels, split, sizes, seed=1, **keys):
     order = label_order(labels, split, sizes, SplitKeys(**keys), seed)
     assert np.array_equal(np.sort(order), np.arange(len(labels)))
     parts = np.split(labels[order], np.cumsum(sizes))[: len(sizes)]
-    return np.array([[np.mean(part == c) for c in np.unique(labels)] for part in parts])
+    kinds = np.unique(labels)
+    return np.array([[np.mean(part == c) for c in kinds] for part in parts])
 
 
 @pytest.mark.parametrize("alpha", [0.5, 3.0, 40.0])

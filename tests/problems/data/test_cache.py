@@ -1,21 +1,27 @@
-"""The cache: parsed once, whole or absent, rebuilt when damaged, never a reason to fail."""
+"""Workers' rows against a dense reading; their cache is whole or absent, and no reason to fail."""
 
 from __future__ import annotations
 
+import itertools
 import os
 
+import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
+from mpisim.core.rng import Streams
 from mpisim.problems.data import DataOptions, libsvm, load_shards, prepare, prepared
 from mpisim.problems.data import cache as caching
-from tests.problems.data.conftest import random_dense, to_text
+from tests.problems.data.conftest import random_dense, to_dense, to_text
+
+pytestmark = pytest.mark.usefixtures("cache")
+N, D = 23, 7
 
 
 @pytest.fixture
 def path(tmp_path):
     file = tmp_path / "set"
-    file.write_text(to_text(*random_dense(40, 9)))
+    file.write_text(to_text(*random_dense(N, D)))
     return file
 
 
@@ -74,8 +80,8 @@ def test_every_damaged_byte_is_noticed_or_harmless(path, cache):
     for place in range(0, len(full), max(1, len(full) // 150)):
         entry.write_bytes(full[:place] + bytes([full[place] ^ 0x55]) + full[place + 1 :])
         try:
-            assert caching.shape(entry)[:3] == (40, 9, nnz)
-            table = caching.read_rows(entry, 0, 39)
+            assert caching.shape(entry)[:3] == (N, D, nnz)
+            table = caching.read_rows(entry, 0, 21)
         except caching.Damaged:
             noticed += 1
         else:
@@ -116,3 +122,105 @@ def test_unwritable_cache(path, tmp_path, monkeypatch, parses):
     options = DataOptions(str(path), 3, bias=True)
     assert prepare(options).cache is None
     assert rows(options) == good
+
+
+def reference(options: DataOptions) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(rows, labels) of every worker, from the dense matrix."""
+    matrix, labels = random_dense(N, D)
+    if options.labels == "binary":
+        labels = np.where(labels == labels.max(), 1.0, -1.0)
+    axis = {"row-max-abs": 1, "feature-max-abs": 0}.get(options.scale)
+    if axis is not None:
+        largest = np.abs(matrix).max(axis=axis, keepdims=True)
+        matrix = matrix / np.where(largest == 0, 1, largest)
+    order = np.arange(N)
+    if options.split == "shuffled":
+        order = Streams(options.seed).generator("data/shuffle").permutation(N)
+    if options.split == "sorted-by-norm":
+        order = np.argsort([np.sqrt(sum(v * v for v in row)) for row in matrix], kind="stable")
+    n = options.workers
+    if options.split == "homogeneous":
+        parts = [order] * n
+    elif options.remainder == "drop":
+        parts = np.split(order[: n * (N // n)], n)
+    else:
+        parts = np.array_split(order, n)
+    if options.bias:
+        matrix = np.hstack([np.ones((N, 1)), matrix])
+    return [(matrix[part], labels[part]) for part in parts]
+
+
+def workers_of(shards):
+    dense = to_dense(shards.data, shards.indices, shards.indptr, shards.features)
+    for start, stop in zip(shards.starts, shards.stops, strict=True):
+        yield dense[start:stop], shards.labels[start:stop]
+
+
+def check(options, first, count, shards):
+    wanted = reference(options)[first : first + count]
+    for got, expected in zip(workers_of(shards), wanted, strict=True):
+        np.testing.assert_array_equal(got[0], expected[0])
+        np.testing.assert_array_equal(got[1], expected[1])
+
+
+SPLITS = ["contiguous", "shuffled", "sorted-by-norm", "homogeneous"]
+
+
+@pytest.mark.drawn(12)
+@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("remainder", ["drop", "spread"])
+@pytest.mark.parametrize("scale", ["none", "row-max-abs", "feature-max-abs"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_against_dense(path, split, remainder, scale, bias):
+    options = DataOptions(str(path), 5, split, remainder, bias, scale, seed=3)
+    prepared = prepare(options)
+    shards = load_shards(prepared, 0, 5)
+    check(options, 0, 5, shards)
+    assert shards.features == prepared.features == D + bias
+    assert prepared.rows == N
+    assert prepared.nnz == np.count_nonzero(random_dense(N, D)[0])
+    dtypes = [shards.data, shards.indices, shards.indptr, shards.labels, shards.starts]
+    assert [a.dtype for a in dtypes] == ["f8", "i4", "i8", "f8", "i8"]
+
+
+@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("writable", [True, False])
+def test_blocks_are_slices_of_all_rows(path, split, writable, tmp_path, monkeypatch):
+    if not writable:
+        (tmp_path / "file").touch()
+        monkeypatch.setenv("MPISIM_CACHE", str(tmp_path / "file" / "cache"))
+    options = DataOptions(str(path), 7, split, "spread", bias=True, seed=1)
+    prepared = prepare(options)
+    assert (prepared.cache is not None) == writable == (prepared.table is None)
+    for cuts in ([0, 7], [0, 1, 7], [0, 2, 3, 5, 7], list(range(8)), [0, 0, 4, 4, 7]):
+        for a, b in itertools.pairwise(cuts):
+            check(options, a, b - a, load_shards(prepared, a, b - a))
+
+
+def test_features(path, here):
+    assert prepare(DataOptions(str(path), 2, bias=True)).features == D + 1
+    (here / "a1a").write_text("1 5:1\n-1 2:1\n")  # registered with 123
+    assert prepare(DataOptions("a1a", 2, any_content=True)).features == 123
+    assert prepare(DataOptions(str(here / "a1a"), 2)).features == 5
+    (here / "splice").write_text("1 99:1\n-1 2:1\n")  # registered with 60
+    assert prepare(DataOptions("splice", 2, any_content=True)).features == 99
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("a1a", "sha256 .* instead of eb54c45f"), ("covtype", "2 rows, .* instead of 581012 rows")],
+)
+def test_another_content_under_a_registered_name_is_refused(name, message, here):
+    (here / name).write_text("1 5:1\n-1 2:1\n")
+    for any_content in (None, False):
+        with pytest.raises(InputError, match=rf"{name}: is not the registered {name} \({message}"):
+            prepare(DataOptions(name, 2, any_content=any_content))
+    assert prepare(DataOptions(name, 2, any_content=True)).rows == 2
+
+
+@pytest.mark.parametrize("remainder", ["drop", "spread"])
+def test_as_many_workers_as_rows(path, remainder):
+    options = DataOptions(str(path), N, remainder=remainder)
+    check(options, 0, N, load_shards(prepare(options), 0, N))
+    with pytest.raises(InputError, match=r"^problem\.workers: 24 .* at most 23"):
+        prepare(DataOptions(str(path), N + 1, remainder=remainder))

@@ -209,7 +209,6 @@ def test_layers_are_the_networks_tensors(compressor, tmp_path):
     torch = pytest.importorskip("torch")
     columns_of = {"columns": ["layers"]}
     tables = network({"name": "ef21", "stepsize": 0.01}, compressor, 2, workers=2, **columns_of)
-    tables["problem"] |= {"model": "small-cnn"}
     problem = load(tables, 2)
     tensors = list(problem.flat_model.model.parameters())
     assert problem.layers == tuple(tensor.numel() for tensor in tensors)

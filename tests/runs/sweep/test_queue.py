@@ -10,10 +10,12 @@ from mpi4py import MPI
 
 from mpisim.core.errors import InputError, OutputError
 from mpisim.runs.sweep.executor import _require_shared
+from mpisim.runs.sweep.plan import plan
 from mpisim.runs.sweep.points import ALONE, Outcome, Point, read_summary
 from mpisim.runs.sweep.progress import Board, Pace, PointLines
 from mpisim.runs.sweep.queue import Claims, choose, limits, new_claims
 from mpisim.runs.sweep.runner import Watch
+from tests.helpers import table
 
 
 def points(*sizes_and_problems):
@@ -42,6 +44,16 @@ def test_the_next_point(name):
     several, taken, loaded, groups, number = CASES[name]
     point = choose(several, set(taken), loaded and (loaded,), groups)
     assert (point and point.number) == number
+
+
+def test_the_memory_of_a_point_is_that_of_its_vectors_or_matrices(tmp_path):
+    """Four for each of 20 workers, with d = 100 numbers or the d (d + 1) / 2 of a triangle."""
+    problem = {"name": "quadratic", "workers": 20, "dimension": 100, "lambda": 1.0}
+    fednl = {"name": "fednl", "hessian": {"name": "topk", "k": 9}}
+    tables = [table(method | {"stepsize": 1.0}) for method in ({"name": "gd"}, fednl)]
+    grid = [one | {"problem": problem} for one in tables]
+    needed = {point.bytes for point in plan(tmp_path, grid, 1)}
+    assert needed == {4 * 20 * 100 * 8, 4 * 20 * 5050 * 8}
 
 
 @pytest.mark.parametrize(

@@ -261,7 +261,7 @@ def test_what_depends_on_the_rounds_starts_anew_with_a_line(base, why, tmp_path,
 
 
 def test_complete_logs_that_have_not_changed_are_not_read_again(tmp_path, monkeypatch):
-    """What wrote them is compared, too; a file that was written again, or has no stamp, is read."""
+    """What wrote them is compared, too; a file that has changed, or has no stamp, is read."""
     read = []
     original = reader.attributes_of
 
@@ -280,8 +280,9 @@ def test_complete_logs_that_have_not_changed_are_not_read_again(tmp_path, monkey
 
     assert read_by_sweep() == []
     first.write_bytes(first.read_bytes())
-    times = first.stat()
-    os.utime(first, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert read_by_sweep() == []
+    with h5py.File(first, "r+") as log:
+        log.attrs["note"] = "mine"
     assert read_by_sweep() == [first]
     assert read_by_sweep() == []
     (logs / "sweep.json").unlink()
@@ -291,3 +292,19 @@ def test_complete_logs_that_have_not_changed_are_not_read_again(tmp_path, monkey
         log.attrs["code"] = code
     read.clear()
     assert [point.before for point in run(file, logs)] == [True, False] and second in read
+
+
+def test_an_edit_within_a_tick_of_the_clock_is_found(tmp_path, monkeypatch):
+    """What the system says of the file is as it was: inode, size and times."""
+    file, logs = write(tmp_path, "run.seed = [1, 2]"), tmp_path / "logs"
+    log, _ = (Path(point.log) for point in run(file, logs))
+    before, original = log.stat(), os.stat
+    with h5py.File(log, "r+") as content:
+        content["rounds/loss"][1] *= 1.01
+    monkeypatch.setattr(
+        os, "stat", lambda path, **k: before if path == str(log) else original(path, **k)
+    )
+    assert log.stat().st_size == before.st_size
+    edited, other = run(file, logs)
+    assert edited.status == "skipped" and "its rows have changed" in edited.reason
+    assert other.status == "done" and other.before

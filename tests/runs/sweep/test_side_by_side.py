@@ -80,6 +80,7 @@ def alone(tmp_path_factory):
     return run(write(folder, SEEDS, LONG), folder)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("number", "whom", "code"),
     [
