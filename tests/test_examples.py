@@ -14,7 +14,7 @@ import mpisim
 from mpisim.cli import main
 from mpisim.testing import NotChecked
 from tests.comm.jobs import HANG_SECONDS
-from tests.helpers import settings
+from tests.helpers import settings, table
 from tools import notebook
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -184,9 +184,28 @@ def test_trackers(tmp_path, monkeypatch):
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     monkeypatch.chdir(tmp_path)
     assert main(["data", "sample"]) == 0
-    [example] = examples("how-to/trackers.md")
+    example, _ = examples("how-to/trackers.md")
     names: dict = {}
     exec(example.replace("n_trials=20", "n_trials=2"), names)
     trials = names["search"].trials
     bits = {trial.value: trial.params for trial in trials if trial.value is not None}
     assert len(trials) == 2 and names["search"].best_params == bits[min(bits)]
+
+
+def test_hydra(tmp_path, monkeypatch):
+    """The script and the command of the page, on a short run: six logs in folders of their own."""
+    pytest.importorskip("hydra")
+    monkeypatch.chdir(tmp_path)
+    assert main(["data", "sample"]) == 0
+    Path("app.py").write_text(examples("how-to/trackers.md")[1])
+    tables = table({"name": "diana", "stepsize": 0.1}, {"name": "randk", "k": 3}, rounds=5)
+    Path("first.yaml").write_text(json.dumps(tables))
+    page = (DOCS / "how-to/trackers.md").read_text()
+    [command] = re.findall(r"^    python (app.py .*)$", page, re.M)
+    subprocess.run([sys.executable, *command.split()], check=True, timeout=HANG_SECONDS)
+    found = {(log.attrs["seed"], log.config["compressor"]["k"]) for log in load_below("multirun")}
+    assert found == {(seed, k) for seed in (1, 2, 3) for k in (5, 10)}
+
+
+def load_below(folder: str) -> mpisim.Runs:
+    return mpisim.load(sorted(Path(folder).rglob("*.h5")))

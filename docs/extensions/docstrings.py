@@ -50,8 +50,12 @@ def escaped(text: str) -> str:
 
 
 def typeset(text: str) -> str:
-    """A sentence as Markdown, with its formulas in LaTeX."""
-    return inline(text, lambda formula: f"${formula}$", escaped)
+    """A sentence as Markdown, with its formulas in LaTeX and its tables of TOML as code."""
+    return inline(text, lambda formula: f"${formula}$", _words)
+
+
+def _words(text: str) -> str:
+    return re.sub(r"(?<!`)\{ [^{}`]* \}", r"`\g<0>`", escaped(text))
 
 
 def markdown(docstring: str) -> str:

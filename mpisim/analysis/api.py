@@ -64,8 +64,8 @@ def load(paths: PathLike | Iterable[PathLike]) -> Runs:
     `InputError` for a file that is missing, and where there is no log.
     """
     named = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    found = log_files.find(named)
-    return Runs(log_files.readable(found)[0], log_files.root(named, found))
+    files = log_files.find(named)
+    return Runs(log_files.readable(files)[0], log_files.root(named, files))
 
 
 def plot(

@@ -57,8 +57,8 @@ def report(
     if len(places) < len(named):
         logs = log_files.load(named)
     else:
-        found = log_files.below(folder) if folder else log_files.find(places)
-        logs, refused = log_files.readable(log_files.by_settings(found))
+        files = log_files.below(folder) if folder else log_files.find(places)
+        logs, refused = log_files.readable(log_files.by_settings(files))
     logs = selected(logs, where, best)
     text = page(
         folder, logs, networks=on, targets=wanted, fleets=fleets, title=title, refused=refused

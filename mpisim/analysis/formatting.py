@@ -6,16 +6,14 @@ import csv
 import io
 import re
 import textwrap
-import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from mpisim.core.schema import package_table
 from mpisim.core.terminal import one_line
 
-TABLES: dict[str, dict[str, Any]] = tomllib.loads(
-    Path(__file__).with_name("tables.toml").read_text(encoding="utf-8")
-)
+TABLES: dict[str, dict[str, Any]] = package_table(__file__, "tables.toml")
 TEMPLATES = Path(__file__).with_name("template")
 FORMATS = ("text", "markdown", "latex", "csv")
 UNKNOWN = "-"
@@ -24,11 +22,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes text that begi
 # the text of a link
 SPECIAL = re.compile(r"([|*<$`~\\]|(?<![^\W_])_|&(?=#?\w+;)|\](?=[(\[:]))")
 # Of texts for LaTeX: signs that it would take for its own, and letters for any engine.
-GREEK = {
-    **{"α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "λ": r"\lambda", "ν": r"\nu"},
-    **{"τ": r"\tau", "ω": r"\omega", "±": r"\pm", "≤": r"\le", "≥": r"\ge", "×": r"\times"},
-    **{"∞": r"\infty", "₁": "_1", "₂": "_2"},
-}
+GREEK: dict[str, str] = TABLES["letters"]
 INSIDE = str.maketrans({letter: f"{command} " for letter, command in GREEK.items()})
 TEX = str.maketrans(
     {

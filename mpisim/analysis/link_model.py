@@ -24,8 +24,8 @@ import dataclasses
 import numpy as np
 
 from mpisim.analysis.curves import Axis
+from mpisim.comm.communicators import starts, worker_ranks
 from mpisim.comm.links import Links, burst, on_wire
-from mpisim.comm.side_channel import starts, worker_ranks
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log
 

@@ -183,11 +183,11 @@ def _meeting(text: str, logs: list[Log]) -> list[Log]:
         )
     key, sign, wanted = parts.groups()
     values = [_values(log) for log in logs]
-    known = sorted({name for one in values for name in one})
-    if key not in known:
+    names = sorted({name for one in values for name in one})
+    if key not in names:
         raise InputError(
-            f"--where: {text!r}: no run has {key}; {suggestion(key, known)}"
-            f"known: {', '.join(known)}"
+            f"--where: {text!r}: no run has {key}; {suggestion(key, names)}"
+            f"known: {', '.join(names)}"
         )
     kept = [
         log

@@ -87,19 +87,12 @@ def dress(panel: Any, x: Axis, y: Axis, xlabel: str, ylabel: str = "") -> None:
     """Scales, short numbers on the ticks, and labels; after the curves are drawn."""
     from matplotlib import ticker
 
-    panel.margins(x=0.02)
-    panel.set_xscale("log" if x.log else "linear")
-    panel.set_yscale("log" if y.log else "linear")
-    panel.set_xlabel(xlabel)
+    style.scale(panel, x.log, y.log, xlabel=xlabel)
     if ylabel:
         panel.set_ylabel(ylabel)
     if not x.log:
         panel.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))
         panel.xaxis.set_major_locator(ticker.MaxNLocator(4))
-    if x.log:
-        style.log_ticks(panel.xaxis, *panel.get_xlim())
-    if y.log:
-        style.log_ticks(panel.yaxis, *panel.get_ylim())
 
 
 def entries_of(looks: Mapping[str, tuple[str, Any]]) -> list[Entry]:

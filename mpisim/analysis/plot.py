@@ -173,14 +173,8 @@ def _fill(
         if curve.low is not None and curve.high is not None:
             style.band(panel, line, curve.x, curve.low, curve.high)
     x, y = axes
-    panel.set(xscale="log" if x.log else "linear", yscale="log" if y.log else "linear")
     panel.set(xlabel=x.label(log), ylabel=y.label(log))
-    panel.margins(x=0.02)
-    panel.set(**frame)
-    if x.log:
-        style.log_ticks(panel.xaxis, *panel.get_xlim())
-    if y.log:
-        style.log_ticks(panel.yaxis, *panel.get_ylim())
+    style.scale(panel, x.log, y.log, **frame)
 
 
 def _renamed(groups: list[RunGroup], given: Names, what: str) -> list[str | None]:

@@ -19,7 +19,7 @@ import numpy as np
 from mpisim.core.errors import InputError
 from mpisim.runs import identity, labels
 from mpisim.runs.identity import config_digest
-from mpisim.runs.labels import flatten, varying
+from mpisim.runs.labels import by_key, flatten, varying
 from mpisim.runs.log.reader import Log
 from mpisim.runs.stop import COMPLETE, Stop
 
@@ -164,12 +164,12 @@ def once(logs: Iterable[Log], over: Collection[str] = ()) -> list[Log]:
 
     `InputError` names two complete ones whose rows, clocks apart, are unequal where both have one.
     """
-    by_seed: dict[str, list[Log]] = {}
-    for log in logs:
+
+    def settings(log: Log) -> str:
         flat = flatten(log.config)
-        values = [_seed(log), *(flat.get(key) for key in over)]
-        by_seed.setdefault(repr(values), []).append(log)
-    return [_longest(same) for same in by_seed.values()]
+        return repr([_seed(log), *(flat.get(key) for key in over)])
+
+    return [_longest(same) for same in by_key(logs, settings).values()]
 
 
 def common_title(groups: list[RunGroup]) -> str:
@@ -284,10 +284,7 @@ def _other_text(group: RunGroup, key: str) -> str:
 
 def _make_unique(groups: list[RunGroup]) -> None:
     """Add every key that varies to the labels of groups that would share one."""
-    by_label: dict[str, list[RunGroup]] = {}
-    for group in groups:
-        by_label.setdefault(group.label, []).append(group)
-    for sharing in by_label.values():
+    for sharing in by_key(groups, lambda group: group.label).values():
         keys = varying([group.keys for group in sharing])  # none for a group alone
         for group in sharing:
             extra = [f"{k} = {group.keys.get(k, '-')}" for k in keys if not _is_digest(k)]
@@ -296,11 +293,12 @@ def _make_unique(groups: list[RunGroup]) -> None:
 
 def _tell_code(groups: list[RunGroup]) -> None:
     """Add digests to the labels of groups that have the same experiment, on whatever ranks."""
-    same: dict[str, list[RunGroup]] = {}
-    for group in groups:
-        experiment = {k: v for k, v in group.keys.items() if k not in ON and not _is_digest(k)}
-        same.setdefault(repr(sorted(experiment.items())), []).append(group)
-    for sharing in same.values():
+
+    def experiment(group: RunGroup) -> str:
+        keys = {k: v for k, v in group.keys.items() if k not in ON and not _is_digest(k)}
+        return repr(sorted(keys.items()))
+
+    for sharing in by_key(groups, experiment).values():
         varied = varying([group.keys for group in sharing])
         code = sorted(filter(_is_digest, varied), key=_is_package)
         for group in sharing if code else ():

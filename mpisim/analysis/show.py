@@ -196,8 +196,8 @@ def run_list(
     A setting varies if two runs have different values of it; with ``every``, all are there. Values
     that a run or its log does not have are None. ``more`` adds label, n, seed and gamma.
     """
-    known = settings(log.config for log in logs)
-    names = [*known.varied, *(known.fixed if every else ())]
+    configs = settings(log.config for log in logs)
+    names = [*configs.varied, *(configs.fixed if every else ())]
     further = about(logs, folder)
     extra = ["label", "n", "seed", "stepsize"] if more else []
     rows = []

@@ -102,6 +102,16 @@ def remark(figure: Any, text: str) -> None:
         figure.supxlabel(text, fontsize=8, color=GREY)
 
 
+def scale(panel: Any, x_log: bool, y_log: bool, **frame: Any) -> None:
+    """Logarithmic or linear axes, with ``frame``, say limits; after the curves are drawn."""
+    panel.margins(x=0.02)
+    panel.set(xscale="log" if x_log else "linear", yscale="log" if y_log else "linear", **frame)
+    if x_log:
+        log_ticks(panel.xaxis, *panel.get_xlim())
+    if y_log:
+        log_ticks(panel.yaxis, *panel.get_ylim())
+
+
 def log_ticks(axis: Any, low: float, high: float) -> None:
     """Label decades, or more places in plain numbers where the axis spans few decades."""
     from matplotlib import ticker

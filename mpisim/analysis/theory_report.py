@@ -9,10 +9,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from math import inf, isnan
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from mpisim.analysis import formatting as text
 from mpisim.analysis import theory_theorems
+from mpisim.comm.communicators import Comm
 from mpisim.core.errors import InputError
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.setup import Setup, require_honest
@@ -21,9 +22,6 @@ from mpisim.theory.permk_tables import LETTERS, Choice
 from mpisim.theory.setting import Condition, Setting, setting_of
 from mpisim.theory.smoothness import Constants, mean
 from mpisim.theory.tables import Case, Guarantee
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Facts:
     f_inf_source: str
 
 
-def report(experiment: Experiment, epsilon: float, comm: MPI.Intracomm) -> str:
+def report(experiment: Experiment, epsilon: float, comm: Comm) -> str:
     """The text, on every rank. Collective; runs no round and writes no log.
 
     Raises `InputError` if the experiment is inconsistent or its problem has no constants.
@@ -72,7 +70,7 @@ def report(experiment: Experiment, epsilon: float, comm: MPI.Intracomm) -> str:
     return "\n\n".join(blocks)
 
 
-def _facts(experiment: Experiment, comm: MPI.Intracomm) -> Facts:
+def _facts(experiment: Experiment, comm: Comm) -> Facts:
     method = dataclasses.replace(experiment.method, stepsize=1.0)  # theory steps come later
     run = dataclasses.replace(experiment.run, reference=False)
     setup = Setup(dataclasses.replace(experiment, method=method, run=run), comm)

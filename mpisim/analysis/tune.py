@@ -15,7 +15,7 @@ from mpisim.analysis.run_groups import IGNORED, groups_of, once, require_alike
 from mpisim.core.errors import InputError
 from mpisim.core.files import write_json
 from mpisim.core.schema import choose
-from mpisim.runs.labels import differences, flatten
+from mpisim.runs.labels import by_key, differences, flatten
 from mpisim.runs.log.reader import Log, damaged, read_all
 from mpisim.runs.stop import COMPLETE, DIVERGENCE, stop_of
 from mpisim.runs.sweep.points import Point
@@ -169,9 +169,7 @@ def _step(log: Log) -> tuple[bool, float]:
 
 def _tune(logs: list[Log], settings: dict[str, Any], rule: Criterion, label: str) -> TunedSetting:
     seeds = {log.config["run"]["seed"] for log in logs}
-    steps: dict[float, list[Log]] = {}
-    for log in logs:
-        steps.setdefault(_step(log)[1], []).append(log)
+    steps = by_key(logs, lambda log: _step(log)[1])
     candidates = [_candidate(step, once(steps[step]), seeds, rule) for step in sorted(steps)]
     scored = [c for c in candidates if c.score is not None]
     chosen = min(scored, key=lambda c: (c.score, c.step)) if scored else None

@@ -13,8 +13,8 @@ from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange, formats
 from mpisim.problems.data import fetch as fetching
 from mpisim.problems.data.content import read_content, sha256, verify
-from mpisim.problems.data.convert import to_libsvm
 from mpisim.problems.data.find import DataFile, Dataset, find, find_file, lookup, registry
+from mpisim.problems.data.formats import to_libsvm
 from mpisim.problems.data.sample import write_sample
 
 

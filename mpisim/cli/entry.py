@@ -11,7 +11,7 @@ import time
 import warnings
 from typing import NoReturn
 
-from mpisim.cli.parser import COMMANDS, TABLE, Parser, make_parser
+from mpisim.cli.parser import COMMANDS, TABLE, Parser, completion_script, make_parser
 from mpisim.core import launcher
 from mpisim.core.errors import InputError, MpisimError, interruption, suggestion, terminable
 from mpisim.core.machine import reading_budget
@@ -86,9 +86,7 @@ def _run(args: argparse.Namespace, argv: list[str]) -> int:
     if args.call is not None:
         return pkgutil.resolve_name(f"mpisim.cli.{args.call}")(args, argv)
     if args.completion:
-        from mpisim.cli.completion import script
-
-        print(script(make_parser(COMMANDS), args.completion))
+        print(completion_script(make_parser(COMMANDS), args.completion))
     elif args.info:
         from mpisim.runs.host import info_text
 

@@ -64,8 +64,6 @@ def _line(name: str, halves: tuple[type, ...]) -> str:
 
     Of a method that is a pair, what its figures call it, and the rule of another step than GD's.
     """
-    from mpisim.methods.method_table import METHODS
-
     estimator, *optimizer = halves
     others = [half for half in optimizer if half.name not in ("gd", estimator.name)]  # type: ignore[attr-defined]
     lines = [(inspect.getdoc(half) or "").split("\n\n")[0] for half in (estimator, *others)]

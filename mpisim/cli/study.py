@@ -7,26 +7,23 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from random import randrange
-from typing import TYPE_CHECKING
 
 from mpisim.analysis.claims import Claim, markdown, overview, sensitivities
 from mpisim.analysis.commands import artifact as write_artifact
 from mpisim.analysis.commands import read_claims
 from mpisim.analysis.results import judge_again, record, write_page
-from mpisim.analysis.results.repeat import repeat
 from mpisim.analysis.study import Job, Study, find, load, studies
 from mpisim.analysis.study.figure import draw, write_drawn
 from mpisim.analysis.study.figure import overview as list_figures
 from mpisim.analysis.study.load import FILE
+from mpisim.analysis.verify.repeat import repeat
 from mpisim.cli.job import command_line, run_sweeps
 from mpisim.cli.parser import refuse
 from mpisim.cli.runs import spread_of
+from mpisim.comm.communicators import Comm
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
 from mpisim.runs.sweep.points import exit_code
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
 
 PICTURES = Path("figures")
 STUDIES = Path("run")
@@ -100,7 +97,7 @@ def _studies(folder: Path) -> list[Study]:
     return [load(folder)] if (folder / FILE).exists() else studies(folder)
 
 
-def _verify(args: argparse.Namespace, comm: MPI.Intracomm) -> int:
+def _verify(args: argparse.Namespace, comm: Comm) -> int:
     """Run comparisons on record again; 1 if a digit differs."""
     code = 0
     seed = on_first(comm, lambda: args.seed if args.seed is not None else randrange(10**6))
@@ -112,7 +109,7 @@ def _verify(args: argparse.Namespace, comm: MPI.Intracomm) -> int:
     return code
 
 
-def _complete(args: argparse.Namespace, command: str, comm: MPI.Intracomm) -> int:
+def _complete(args: argparse.Namespace, command: str, comm: Comm) -> int:
     study, code = load(args.folder), 0  # on every rank: it may define compressors of its own
     if args.figure is None:
         text = on_first(comm, lambda: _overview(study, args, comm.size))
@@ -135,9 +132,7 @@ def _overview(study: Study, args: argparse.Namespace, ranks: int) -> str:
     return list_figures(study, args.scale, args.out, ranks)
 
 
-def _figure(
-    study: Study, args: argparse.Namespace, command: str, comm: MPI.Intracomm
-) -> tuple[int, str]:
+def _figure(study: Study, args: argparse.Namespace, command: str, comm: Comm) -> tuple[int, str]:
     """Run what a figure lacks, draw it, and put it on record if asked to; code and text."""
     figure, began = study.figure(args.figure), time.monotonic()
     how = comm, command, args.accept_changes, spread_of(args)

@@ -1,4 +1,7 @@
-"""The ranks of a job, some of them, or this process alone."""
+"""The ranks of a job, some of them, or this process alone; which of them holds which workers.
+
+A `SideChannel` carries messages between ranks that are not charged.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,21 @@ import os
 import time
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import numpy as np
 
 from mpisim.core import launcher
-from mpisim.core.errors import MpisimError
+from mpisim.core.errors import InputError, MpisimError
+from mpisim.core.numerics.sums import add_rows
+from mpisim.core.schema import require
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 T = TypeVar("T")
+# a communicator; without MPI `OneProcess`, which has the part of it that is used
+Comm: TypeAlias = "MPI.Intracomm"
 ASLEEP = "MPISIM_WAIT_ASLEEP"  # in the environment: ranks sleep while they wait for a message
 NAP_SECONDS = 5e-5
 SLEEP_SECONDS = 0.01  # a rank that waited in MPI would take a core from those that work
@@ -59,7 +68,7 @@ def all_ranks() -> Any:
     return asleep(MPI.COMM_WORLD) if os.environ.get(ASLEEP) else MPI.COMM_WORLD
 
 
-def asleep(comm: MPI.Intracomm) -> MPI.Intracomm:
+def asleep(comm: Comm) -> Comm:
     """The same communicator, whose ranks sleep while they wait for vectors; copies of it, too.
 
     MPI's own waiting takes a core, or gives it away for a turn of the scheduler. With more ranks
@@ -69,7 +78,7 @@ def asleep(comm: MPI.Intracomm) -> MPI.Intracomm:
 
 
 @cache
-def _asleep() -> type[MPI.Intracomm]:
+def _asleep() -> type[Comm]:
     from mpi4py import MPI
 
     class Asleep(MPI.Intracomm):
@@ -104,7 +113,7 @@ def side_of(comm: Any) -> Any:
     return comm if comm.size == 1 else _made_once(comm, "side", comm.Dup)
 
 
-def groups_of(comm: MPI.Intracomm, size: int) -> tuple[MPI.Intracomm, int]:
+def groups_of(comm: Comm, size: int) -> tuple[Comm, int]:
     """The group of ``size`` ranks that this rank belongs to, and its number. Collective.
 
     The groups follow each other; the ranks that are left over form a smaller one, the last. A rank
@@ -116,7 +125,7 @@ def groups_of(comm: MPI.Intracomm, size: int) -> tuple[MPI.Intracomm, int]:
     return _made_once(comm, f"groups of {size}", lambda: comm.Split(number, comm.rank)), number
 
 
-def on_subset(comm: MPI.Intracomm, size: int, work: Callable[[MPI.Intracomm], T]) -> T:
+def on_subset(comm: Comm, size: int, work: Callable[[Comm], T]) -> T:
     """Return work(part) on the first ``size`` ranks of ``comm``; the others return rank 0's result.
 
     Collective. ``part`` is ``comm`` if all ranks work. The others raise the `MpisimError` that rank
@@ -147,7 +156,7 @@ def on_subset(comm: MPI.Intracomm, size: int, work: Callable[[MPI.Intracomm], T]
     return result
 
 
-def meet(comm: MPI.Intracomm, meanwhile: Callable[[], object]) -> None:
+def meet(comm: Comm, meanwhile: Callable[[], object]) -> None:
     """Wait, asleep, until all ranks of ``comm`` are here; call ``meanwhile`` now and then.
 
     Nothing else may use ``comm`` meanwhile.
@@ -177,3 +186,105 @@ def _key() -> int:
     from mpi4py import MPI
 
     return MPI.Comm.Create_keyval()
+
+
+BYTE = "B"  # as mpi4py writes its type
+
+
+class SideChannel:
+    """Carries what no user of the methods would send: losses for the log, constants, control.
+
+    n : workers over all ranks; this rank has m of them, from worker ``first`` on
+    starts : array, shape (ranks + 1,)
+        First worker of each rank, and n.
+    """
+
+    def __init__(self, comm: Any, n: int, layout: str):
+        self.side = side_of(comm)
+        self.rank, self.ranks, self.n = comm.rank, comm.size, n
+        require(n < 2**31, "problem.workers", n, "an integer below 2^31")
+        holders = worker_ranks(comm.size, layout)
+        if holders > n:
+            raise InputError(
+                f"problem.workers: {n} workers on {holders} worker ranks; allowed: at least"
+                f" {holders}, or mpirun -n {n + comm.size - holders} at most"
+            )
+        self.starts = starts(n, comm.size, layout)
+        self.counts = np.diff(self.starts)  # the workers of each rank
+        self.first = int(self.starts[self.rank])
+        self.m = int(self.starts[self.rank + 1]) - self.first
+        self.is_server = self.rank == 0
+
+    def relay(self, total: np.ndarray, fold: Callable[[np.ndarray], None]) -> None:
+        """Pass ``total`` from rank to rank, each folding in its part; all ranks get the result.
+
+        Rank order is worker order, so the sum has the same bits on any number of ranks.
+        """
+        if self.rank > 0:
+            self.side.Recv(total, self.rank - 1)
+        fold(total)
+        if self.ranks == 1:
+            return
+        if self.rank < self.ranks - 1:
+            self.side.Send(total, self.rank + 1)
+        self.side.Bcast(total, self.ranks - 1)
+
+    def sum_over_workers(self, rows: np.ndarray) -> np.ndarray:
+        """Sum of rows (m, k) over all workers in worker order, shape (k,), on every rank."""
+        total = np.zeros(rows.shape[1])
+        self.relay(total, lambda t: add_rows(t, rows))
+        return total
+
+    def publish(self, v: np.ndarray) -> np.ndarray:
+        """The server's array, on every rank; elsewhere ``v`` has its shape. For reading only."""
+        if self.ranks > 1:
+            v = np.array(v)
+            self.side.Bcast([v, v.nbytes, BYTE])
+        return v
+
+    def all_workers(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (m, ...) of all workers in worker order, shape (n, ...), on every rank.
+
+        For reading only, as in `gather_workers`.
+        """
+        all_rows = self.gather_workers(rows)
+        if all_rows is None:
+            all_rows = np.empty((self.n, *rows.shape[1:]), rows.dtype)
+        if self.ranks > 1:
+            self.side.Bcast([all_rows, all_rows.nbytes, BYTE])
+        return all_rows
+
+    def gather_workers(self, rows: np.ndarray) -> np.ndarray | None:
+        """Rows (m, ...) of all workers in worker order, (n, ...), on rank 0; None elsewhere.
+
+        With one rank they may be ``rows`` itself: for reading only.
+        """
+        rows = np.ascontiguousarray(rows)
+        if self.ranks == 1:
+            return rows
+        row_bytes = rows.itemsize * int(np.prod(rows.shape[1:], dtype=np.int64))
+        local = [rows, rows.nbytes, BYTE]
+        if not self.is_server:
+            self.side.Gatherv(local, None)
+            return None
+        gathered = np.empty((self.n, *rows.shape[1:]), rows.dtype)
+        counts, starts = np.diff(self.starts) * row_bytes, self.starts[:-1] * row_bytes
+        self.side.Gatherv(local, [gathered, counts, starts, BYTE])
+        return gathered
+
+
+def worker_ranks(ranks: int, layout: str) -> int:
+    """How many ranks hold workers: all, or all but the server in the layout "dedicated"."""
+    return ranks if layout == "shared" or ranks == 1 else ranks - 1
+
+
+def ranks_for(n: int, layout: str) -> int:
+    """How many ranks give each of n workers a rank of its own."""
+    return n if layout == "shared" else n + 1
+
+
+def starts(n: int, ranks: int, layout: str) -> np.ndarray:
+    """First worker of each rank, and n, shape (ranks + 1,): blocks as even as possible."""
+    holders = worker_ranks(ranks, layout)
+    first = [n * r // holders for r in range(holders + 1)]
+    return np.array([0] * (ranks - holders) + first)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from mpisim.comm.communicators import all_ranks
+from mpisim.comm.communicators import Comm, all_ranks
 from mpisim.core import launcher
 from mpisim.core.errors import InconsistentRanks, InputError, MpisimError, interruption
 from mpisim.core.terminal import one_line, report
@@ -53,7 +53,7 @@ def run_job(body: Callable[..., int], software: Callable[[], Mapping[str, str]])
     end_if_closed = _watch_descriptors() if comm.size > 1 else lambda: None
     alarm = comm.Dup()
     try:
-        _require_whole_job(comm)
+        _require_all_ranks(comm)
         if comm.size > 1:
             arguments = {"command line": shlex.join(sys.argv[1:])}
             require_consistent(comm, {**software(), **arguments})
@@ -70,7 +70,7 @@ def run_job(body: Callable[..., int], software: Callable[[], Mapping[str, str]])
         end_if_closed()
 
 
-def all_or_none(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
+def all_or_none(comm: Comm, work: Callable[[], T]) -> T:
     """Return work() on every rank, or raise each rank's own exception if every rank fails.
 
     If only some ranks fail, one of them prints its message and aborts the job: nothing hangs.
@@ -87,7 +87,7 @@ def all_or_none(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
     return result
 
 
-def together(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
+def together(comm: Comm, work: Callable[[], T]) -> T:
     """Return work() on every rank, or raise the same `InputError` on all of them.
 
     Nothing else may use ``comm`` meanwhile. A rank whose work raises an `InputError` waits for the
@@ -109,12 +109,12 @@ def together(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
     return _agreed(result, message)
 
 
-def on_first(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
+def on_first(comm: Comm, work: Callable[[], T]) -> T:
     """Run work() on rank 0 alone, and return its result or raise its `InputError` on every rank."""
     return _agreed(*comm.bcast(_attempt(work) if comm.rank == 0 else None))
 
 
-def require_consistent(comm: MPI.Intracomm, facts: Facts) -> None:
+def require_consistent(comm: Comm, facts: Facts) -> None:
     """Raise the same `InconsistentRanks` on every rank unless ``facts`` are the same on all.
 
     Collective. Ranks exchange 32 bytes, and the facts themselves only if these differ.
@@ -155,7 +155,7 @@ def reset_crash_handlers() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-def _require_whole_job(comm: MPI.Intracomm) -> None:
+def _require_all_ranks(comm: Comm) -> None:
     """Raise `InputError` if mpirun started several ranks but MPI knows of this one only.
 
     This happens if mpirun belongs to another MPI than mpi4py, or dies before MPI starts.
@@ -168,9 +168,7 @@ def _require_whole_job(comm: MPI.Intracomm) -> None:
         )
 
 
-def _agree_or_abort(
-    comm: MPI.Intracomm, alarm: MPI.Intracomm, error: BaseException
-) -> tuple[int, str]:
+def _agree_or_abort(comm: Comm, alarm: Comm, error: BaseException) -> tuple[int, str]:
     """The largest exit code and this rank's message, if every rank fails; else abort the job."""
     code, text = 1, f"rank {comm.rank} of {comm.size}"
     if isinstance(error, MpisimError):

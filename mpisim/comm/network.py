@@ -9,30 +9,25 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from functools import lru_cache
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mpisim.comm.aggregation import Server
 from mpisim.comm.attacks import Attack
 from mpisim.comm.clock import COMPRESS, COMPUTE, EVALUATE, Clock
-from mpisim.comm.communicators import OneProcess
+from mpisim.comm.communicators import Comm, OneProcess, SideChannel
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.ledger import Ledger
-from mpisim.comm.side_channel import SideChannel
 from mpisim.comm.uploads import LazyUpload, Upload, compressed
 from mpisim.compressors.base import Compressor, Identity
-from mpisim.compressors.flag import Flag
+from mpisim.compressors.sign import Flag
 from mpisim.core.arrays import FALLBACK, HOST, Arrays, to_host
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.numerics import philox
 from mpisim.core.protocols import Round
 from mpisim.core.rng import Draw, Streams, purpose_key
 from mpisim.wire.base import Precision
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
-
 
 MEAN = Server()
 
@@ -72,7 +67,7 @@ class Network(SideChannel, ABC):
 
     def __init__(
         self,
-        comm: MPI.Intracomm | OneProcess,
+        comm: Comm | OneProcess,
         n: int,
         layout: str,
         streams: Streams,

@@ -103,8 +103,8 @@ class Star(Network):
             rows = v if v.ndim == 2 else self.zeros(draw.workers, len(v)) + v
             message = compressed(compressor, rows, draw)
             self.clock.to(ENCODE)
-            packed, known = message.encode(), message.form.sizes is not None
-            lengths = 0 if known else LENGTH_BITS * draw.workers
+            packed, implied = message.encode(), message.form.sizes is not None
+            lengths = 0 if implied else LENGTH_BITS * draw.workers
             self.ledger.down(int(message.payload_bits.sum()), 8 * packed.data.size + lengths)
         self.clock.to(COMMUNICATE)
         if packed is not None and self.ranks == 1:
@@ -143,7 +143,7 @@ class Star(Network):
         compressor, draw, form = upload.compressor, upload.draw, upload.message.form
         packed = upload.message.encode()
         self.clock.to(COMMUNICATE)
-        data, sizes, known = packed.data, packed.sizes, form.sizes is not None
+        data, sizes, implied = packed.data, packed.sizes, form.sizes is not None
         if self.ranks > 1:
             if self.is_server and self.m < self.n:
                 self.clock.to(DECODE)  # the server redraws what both sides know
@@ -157,7 +157,7 @@ class Star(Network):
         message = upload.message.arrived(packed) if here else form.decode(data, sizes)
         self.clock.to(SERVER)
         bits, paper = message.payload_bits, compressor.paper_bits(message)
-        self.ledger.up(bits, paper, sizes, 0 if known else LENGTH_BITS, draw.clients)
+        self.ledger.up(bits, paper, sizes, 0 if implied else LENGTH_BITS, draw.clients)
         return message
 
     def _gather(

@@ -11,31 +11,11 @@ from typing import Any, get_type_hints
 
 from mpisim.compressors.base import COMPRESSORS, Compressor, compressor
 from mpisim.core.errors import InputError
-from mpisim.core.schema import build, choose
+from mpisim.core.schema import build, choose, package_table
 
 __all__ = ["COMPRESSORS", "Compressor", "compressor", "make"]
 
-COMPRESSORS.provide(
-    __name__,
-    {
-        "base": ("identity",),
-        "composition": ("compose", "layerwise"),
-        "sign": ("scaled-sign",),
-        "fitted": ("block-quant", "block-quant-plus", "quant-plus"),
-        "permutation": ("permk", "block-permutation", "permuted-subsets", "pattern"),
-        "permuted_mappings": ("permuted-mappings",),
-        "quantization": ("qsgd", "natural", "sparse-dithering"),
-        "quic_fl": ("quic-fl",),
-        "rank": ("rank-k", "symmetric-rank-k"),
-        "rotation": ("drive", "eden", "rotated"),
-        "smooth": ("smooth",),
-        "spherical": ("spherical",),
-        "sparse": (
-            *("randk", "randseqk", "topk", "toplek"),
-            *("bernoulli", "rand-tau", "rand-tau-plus"),
-        ),
-    },
-)
+COMPRESSORS.provide(__name__, package_table(__file__, "modules.toml"))
 
 
 def make(table: Mapping[str, Any], where: str = "compressor") -> Compressor:

@@ -16,7 +16,7 @@ import numpy as np
 
 # what a copy is for
 MESSAGE = "message"  # what was packed, and what is unpacked
-KNOWN = "known"  # what server and worker both know: drawn coordinates, steps of levels
+COMMON = "common"  # what server and worker both know: drawn coordinates, steps of levels
 FALLBACK = "fallback"  # whole vectors, for a compressor that knows NumPy only
 EVALUATION = "evaluation"  # gradients for the log
 METRIC = "metric"  # vectors for ``run.columns``

@@ -122,10 +122,10 @@ def suggestion(name: object, names: Iterable[str]) -> str:
     """
     import difflib  # for mistakes only
 
-    known, given = {plain(one): one for one in names}, plain(str(name)[:100])
+    plain_names, given = {plain(one): one for one in names}, plain(str(name)[:100])
     meant = plain(SYNONYMS.get(given, given))
-    close = [meant] if meant in known else difflib.get_close_matches(given, known, n=1)
-    return f"did you mean {known[close[0]]!r}? " if close else ""
+    close = [meant] if meant in plain_names else difflib.get_close_matches(given, plain_names, n=1)
+    return f"did you mean {plain_names[close[0]]!r}? " if close else ""
 
 
 def plain(name: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -102,7 +102,7 @@ class Registry(Names[type[T]]):
         super().__init__(kind, aliases=aliases)
         self._modules: dict[str, str] = {}
 
-    def provide(self, room: str, modules: Mapping[str, tuple[str, ...]]) -> None:
+    def provide(self, room: str, modules: Mapping[str, Sequence[str]]) -> None:
         """Make known the names that each of a room's modules registers when it is imported."""
         for module, names in modules.items():
             self._modules |= dict.fromkeys(names, f"{room}.{module}")
@@ -128,6 +128,16 @@ class Registry(Names[type[T]]):
 
     def _names(self) -> Mapping[str, object]:
         return {**self._modules, **self._objects}
+
+
+def registered(kinds: MutableMapping[str, T], name: str) -> Callable[[T], T]:
+    """Decorator: make a class or a function known as it is."""
+
+    def register(made: T) -> T:
+        kinds[name] = made
+        return made
+
+    return register
 
 
 def named(kinds: MutableMapping[str, Any], name: str) -> Callable[[type[T]], type[T]]:

@@ -22,6 +22,8 @@ from mpisim.core.numerics import philox
 from mpisim.core.numerics.functions import normal_quantiles
 from mpisim.core.numerics.select import FEW, sort
 
+BLOCK = 1 << 16  # workers whose normal numbers are made together
+
 
 @cache
 def purpose_key(purpose: str) -> np.uint64:
@@ -213,4 +215,13 @@ def _subsets(words: np.ndarray, sizes: np.ndarray, pool: np.ndarray, ascending: 
             out[i].sort()
         elif ascending:
             sort(out[i])  # faster for a few
+    return out
+
+
+def standard_normals(seed: int, purpose: str, workers: int, count: int) -> np.ndarray:
+    """Shape (workers, count), float64: functions of (seed, purpose, worker)."""
+    out, streams = np.empty((workers, count)), Streams(seed)
+    for first in range(0, workers, BLOCK):  # the steps between need several such arrays
+        some = out[first : first + BLOCK]
+        some[:] = normals(streams.raw(purpose, 0, first, len(some), count))
     return out

@@ -14,6 +14,7 @@ import tomllib
 import types
 import typing
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 from mpisim.core.errors import InputError, suggestion
@@ -148,6 +149,11 @@ def parse_toml(text: str, source: str) -> dict[str, Any]:
         line = text.count("\n", 0, number.start()) + 1 if number else 1
         what = f"line {line}: a number of too many digits"
         raise InputError(f"{source}: {what}; {INTEGERS}") from None
+
+
+def package_table(file: str, name: str) -> dict[str, Any]:
+    """The TOML file ``name`` of the package, beside the module whose ``__file__`` is given."""
+    return tomllib.loads(Path(file).with_name(name).read_text(encoding="utf-8"))
 
 
 def require_plain(value: Any, where: str = "", depth: int = 0) -> None:

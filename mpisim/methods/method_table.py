@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from collections.abc import Callable, Mapping
 from math import inf
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 from mpisim.compressors import Compressor, make
 from mpisim.core.errors import InputError, suggestion
 from mpisim.core.numerics.functions import power
 from mpisim.core.registry import Names, table_of
-from mpisim.core.schema import build, check_type, choose, require
+from mpisim.core.schema import build, check_type, choose, package_table, require
 from mpisim.methods.estimators import ESTIMATORS, Estimator, estimator
 from mpisim.methods.optimizers import OPTIMIZERS, Optimizer
 from mpisim.theory.setting import Condition
@@ -43,7 +41,7 @@ class Pair(NamedTuple):
     dense: bool = False
 
 
-TABLE = tomllib.loads(Path(__file__).with_name("methods.toml").read_text(encoding="utf-8"))
+TABLE = package_table(__file__, "methods.toml")
 METHODS: Names[Pair] = Names(
     "method",
     {name: Pair(**{"estimator": name} | keys) for name, keys in TABLE.items()},
@@ -167,9 +165,9 @@ def make_method(table: dict[str, Any]) -> Method:
     optimizer_class = choose(OPTIMIZERS, table.get("optimizer", second), "method.optimizer")
     allowed = _keys(Method) | _keys(estimator_class) | _keys(optimizer_class)
     for key in table.keys() - allowed:
-        known = ", ".join(sorted(allowed))
+        names = ", ".join(sorted(allowed))
         hint = suggestion(key, allowed) or _elsewhere(key, name)
-        raise InputError(f"method.{key}: unknown key for {name!r}; {hint}allowed here: {known}")
+        raise InputError(f"method.{key}: unknown key for {name!r}; {hint}allowed here: {names}")
     table = {key: value for key, value in defaults.items() if key in allowed} | table
     halves = _half(estimator_class, table), _half(optimizer_class, table)
     bound = check_type(table.get("smoothness", "sharp"), Bound, "method.smoothness")
@@ -226,8 +224,8 @@ def _stepsize(table: dict[str, Any]) -> StepSize:
     given = value if isinstance(value, dict) else {"theory": value}
     number: Any = given.get("theory")
     real = isinstance(number, int | float) and not isinstance(number, bool)
-    known = given.keys() <= {"theory", "condition"}
-    known = known and given.get("condition", "nonconvex") in get_args(Condition)
-    allowed = value == "theory" or (real and 0 < number < inf and known)
+    options = given.keys() <= {"theory", "condition"}
+    options = options and given.get("condition", "nonconvex") in get_args(Condition)
+    allowed = value == "theory" or (real and 0 < number < inf and options)
     require(allowed, "method.stepsize", value, STEPSIZES)
     return value

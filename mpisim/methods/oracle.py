@@ -1,4 +1,7 @@
-"""The gradients that an estimator asks for: counted, timed, and computed once for a point."""
+"""The gradients that an estimator asks for: counted, timed, and computed once for a point.
+
+Also those of workers whose labels are flipped, by the attack "label-flip".
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ from mpisim.comm.clock import COMPUTE, EVALUATE, Clock
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.problems.base import Problem
 from mpisim.problems.explicit import ExplicitProblem
-from mpisim.problems.flipped import FlippedLabels
 
 
 class LazyGradients(LazyRows):
@@ -38,14 +40,14 @@ class LazyGradients(LazyRows):
         return super().take_less(other, ptr, indices)
 
     def largest_less(self, other: LazyRows | np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        found = None
+        largest = None
         if isinstance(other, np.ndarray):
-            found = self.problem.largest_differences(self.x, other, k)
-        return found or super().largest_less(other, k)
+            largest = self.problem.largest_differences(self.x, other, k)
+        return largest or super().largest_less(other, k)
 
     def largest_innovations(self, state: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        found = self.problem.largest_innovations(self.x, state, k)
-        return found or self.largest_less(state, k)
+        largest = self.problem.largest_innovations(self.x, state, k)
+        return largest or self.largest_less(state, k)
 
 
 class Oracle:
@@ -137,10 +139,10 @@ class Oracle:
         self.clock.to(COMPUTE)
         return self._asked.losses(x)
 
-    def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """f(x) and its gradient (d,) for the log, not counted, from an ``explicit`` problem."""
         self.clock.to(EVALUATE)
-        return cast(ExplicitProblem, self.problem).whole(x)
+        return cast(ExplicitProblem, self.problem).loss_and_gradient(x)
 
     def evaluate(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Losses (m,) and gradients (m, d) for the log, not counted."""
@@ -158,3 +160,38 @@ class Oracle:
     def forget(self) -> None:
         """Discard the last evaluation, so that `gradients` does not reuse it."""
         self._x = self._gradients = None
+
+
+class FlippedLabels:
+    """A problem with ``odd_labels``, seen by workers some of which have every label flipped.
+
+    Then f_i is x -> f_i(-x), with the gradient -grad f_i(-x). A GLM's Hessian is that at x.
+    """
+
+    def __init__(self, problem: Problem, flipped: np.ndarray):
+        """flipped : which of the block's workers, shape (m,), bool"""
+        self._problem = problem
+        self._signs = np.where(flipped, -1.0, 1.0).astype(problem.dtype)[:, None]
+
+    def losses(self, x: np.ndarray) -> np.ndarray:
+        return self._problem.losses(self._signs * x)
+
+    def gradients(self, x: np.ndarray) -> np.ndarray:
+        return self._signs * self._problem.gradients(self._signs * x)
+
+    def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
+        signs = self._signs[members]
+        return signs * self._problem.gradients_of(signs * x, members)
+
+    def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return self._signs * self._problem.batch_gradients(self._signs * x, batch)
+
+    def batch_gradients_of(
+        self, x: np.ndarray, batch: np.ndarray, members: np.ndarray
+    ) -> np.ndarray:
+        signs = self._signs[members]
+        return signs * self._problem.batch_gradients_of(signs * x, batch, members)
+
+    def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        signs = self._signs
+        return signs * self._problem.batch_changes(signs * x, signs * y, batch)

@@ -5,23 +5,10 @@ under the name that experiments give. `ProblemWithTestSet` adds test metrics. An
 gives single coordinates of its gradients, so that no array of size m x d is needed.
 """
 
+from mpisim.core.schema import package_table
 from mpisim.problems.base import PROBLEMS, Problem, ProblemWithTestSet, problem
 from mpisim.problems.explicit import ExplicitProblem
 
 __all__ = ["PROBLEMS", "ExplicitProblem", "Problem", "ProblemWithTestSet", "problem"]
 
-PROBLEMS.provide(
-    __name__,
-    {
-        "autoencoder": ("autoencoder",),
-        "linear_models": (
-            "logistic",
-            "logistic-nonconvex-reg",
-            "nonconvex-loss",
-            "least-squares",
-            "multinomial-logistic",
-        ),
-        "quadratic": ("quadratic",),
-        "torch.problem": ("torch",),
-    },
-)
+PROBLEMS.provide(__name__, package_table(__file__, "modules.toml"))

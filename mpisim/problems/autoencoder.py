@@ -23,15 +23,14 @@ from mpisim.core.machine import VECTORS, require_memory
 from mpisim.core.numerics.eigen import eigh
 from mpisim.core.numerics.select import block_size
 from mpisim.core.numerics.sums import product
+from mpisim.core.rng import standard_normals
 from mpisim.core.schema import require
 from mpisim.problems import autoencoder_gradients as gradients
-from mpisim.problems import autoencoder_kernels as kernels
 from mpisim.problems.autoencoder_codes import WHITE, Codes, ImageShards, Parameters
 from mpisim.problems.base import problem
 from mpisim.problems.data.arrange import ImageSplit, Mix, split_images
 from mpisim.problems.data.content import load_pixels
 from mpisim.problems.explicit import ExplicitProblem
-from mpisim.problems.normals import standard_normals
 from mpisim.problems.points import each
 
 BLOCK = 2048  # images whose second moments are added at a time
@@ -146,7 +145,7 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
         for some, point in self._parts(self.m, x):
             codes, slots = self.codes(point), shards.slots[some]
             images = shards.store[3], shards.norms, shards.weights
-            kernels.losses(*images, codes.of(slots)[3], codes.gram, slots, out[some])
+            gradients.losses(*images, codes.of(slots)[3], codes.gram, slots, out[some])
             distance = Parameters(point, self.d_f, np.float64).distance
             out[some] += self.lambda_ / 2 * distance
         return out
@@ -220,7 +219,7 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
 
     # f itself
 
-    def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         point = Parameters(x, self.d_f, np.float64)
         decoder, times = point.decoder, product(self.moments, point.b)
         s_e, s_k = times[:, : self.d_e], times[:, self.d_e :]
@@ -236,4 +235,4 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
         """
         largest = eigh(self.moments)[1][:, : -self.d_e - 1 : -1]
         x = np.concatenate([largest.ravel(), largest.T.ravel()])
-        return x, self.whole(x)[0]
+        return x, self.loss_and_gradient(x)[0]

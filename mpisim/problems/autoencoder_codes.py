@@ -11,7 +11,6 @@ from numpy.typing import DTypeLike
 
 from mpisim.core.numerics.sums import product
 from mpisim.problems import autoencoder_gradients as gradients
-from mpisim.problems import autoencoder_kernels as kernels
 from mpisim.problems.data.arrange import ImageSplit
 
 WHITE = 255
@@ -19,7 +18,7 @@ WHITE = 255
 
 @dataclasses.dataclass(frozen=True)
 class ImageShards:
-    """The different shards of a rank's workers, as `autoencoder_kernels` stores them.
+    """The different shards of a rank's workers, as `autoencoder_gradients` stores them.
 
     store : (ptr, rows, values, starts)
         int64 (shards, d_f + 1), uint32 (pixels,), uint8 (pixels,), int64 (shards + 1,).
@@ -126,7 +125,7 @@ class Codes(Parameters):
             which = np.unique(slots)
             which = which[self._missing[which]]
             store, levels, weights, codes, q = self._at_point[:5]
-            kernels.encode_shards(store, levels, weights, self.b, self._start_q, which, codes, q)
+            gradients.encode_shards(store, levels, weights, self.b, self._start_q, which, codes, q)
             self._missing[which] = False
         return self._at_point
 

@@ -15,7 +15,7 @@ class ExplicitProblem(Problem, rows_of_points=True):
     explicit = True
 
     @abstractmethod
-    def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """f(x) and its gradient (d,), float64, over all n workers and the same on every rank."""
 
     @abstractmethod

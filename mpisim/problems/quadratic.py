@@ -17,12 +17,12 @@ from mpisim.core.machine import VECTORS, require_memory
 from mpisim.core.numerics.functions import sine
 from mpisim.core.numerics.select import FEW
 from mpisim.core.protocols import ClosedForm
+from mpisim.core.rng import standard_normals
 from mpisim.core.schema import require
 from mpisim.problems import quadratic_kernels as kernels
 from mpisim.problems.base import problem
 from mpisim.problems.design import NO_SUCH_ROW
 from mpisim.problems.explicit import ExplicitProblem
-from mpisim.problems.normals import standard_normals
 
 SCALARS = 4  # float64 numbers that each rank holds for every worker
 
@@ -249,7 +249,7 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
 
     # f itself, and what is known of it
 
-    def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         xs, gradient = _wide(x), np.empty((1, self.d))
         t, b = np.array([self.mean_t]), np.array([self.mean_b])
         kernels.write_gradients(gradient, t, b, second_difference(xs), self.c * xs, None)
@@ -258,7 +258,7 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
 
     def minimum(self) -> tuple[np.ndarray, float]:
         x = kernels.solve(self.mean_t, self.c, self.mean_b, self.d)
-        return x, self.whole(x)[0]
+        return x, self.loss_and_gradient(x)[0]
 
     def _ends(self, t: np.ndarray) -> np.ndarray:
         """t_i theta + c for the extreme eigenvalues theta of T, shape (2, workers)."""

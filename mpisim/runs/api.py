@@ -7,11 +7,11 @@ import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from mpisim.comm.communicators import all_ranks
+from mpisim.comm.communicators import Comm, all_ranks
 from mpisim.comm.job import all_or_none
 from mpisim.core.errors import InputError
 from mpisim.core.launcher import launched
@@ -23,9 +23,6 @@ from mpisim.runs.record import Output
 from mpisim.runs.stop import StopSignals
 from mpisim.runs.sweep import executor, grid
 from mpisim.runs.sweep.points import Point, Spread
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -72,7 +69,7 @@ class Result:
 
 def run(
     experiment: Experiment,
-    comm: MPI.Intracomm | None = None,
+    comm: Comm | None = None,
     log: str | os.PathLike | None = None,
     quiet: bool = True,
     *,
@@ -86,7 +83,7 @@ def run(
     Parameters
     ----------
     experiment : Experiment
-    comm : MPI.Intracomm
+    comm : Comm
         All ranks of the job unless given. Ranks beyond ``run.ranks`` of the experiment sleep.
     log : path
         Where to write the log; nowhere unless given.
@@ -123,7 +120,7 @@ def run(
 def sweep(
     source: str | os.PathLike | Mapping[str, Any],
     folder: str | os.PathLike | None = None,
-    comm: MPI.Intracomm | None = None,
+    comm: Comm | None = None,
     settings: Sequence[str] = (),
     accept_changes: bool = False,
     ranks_per_run: int = 1,

@@ -109,9 +109,9 @@ class Debug:
     def _kept(self, v: Any) -> bool:
         """Whether a vector is state, or what the oracle has returned."""
         state = (value for part in self.parts.values() for value in part.state().values())
-        known = [leaf for value in (*state, *self.oracle.results) for leaf in _leaves(value)]
+        arrays = [leaf for value in (*state, *self.oracle.results) for leaf in _leaves(value)]
         v = to_host(v, EVALUATION)
-        return any(isinstance(one, np.ndarray) and np.may_share_memory(v, one) for one in known)
+        return any(isinstance(one, np.ndarray) and np.may_share_memory(v, one) for one in arrays)
 
     def _poison_state(self) -> None:
         for part in self.parts.values():

@@ -100,13 +100,7 @@ class Evaluator:
         reference : x* and f(x*), where they are known
         """
         star = self.star
-        explicit = self.oracle.problem.explicit and self._good is None
-        exact = self.oracle.whole(x) if explicit else None
-        nothing = np.empty(0), np.empty((0, 0))
-        losses, gradients = nothing if exact is not None else self.oracle.evaluate(x)
-        gradients = to_host(gradients, EVALUATION)
-        if self._good is not None:
-            losses, gradients = losses[self._good], gradients[self._good]
+        exact, losses, gradients = self._on_this_rank(x)
         d = gradients.shape[1]
         busy, waited_for = self._busy_since_last()
         message = np.zeros(d + TOTALS.itemsize // 8)
@@ -146,6 +140,19 @@ class Evaluator:
         row["oracle_calls"] = self.calls
         row.update(zip(SECONDS, self.path.seconds, strict=True))
         return Evaluation(row, int(totals["signal"]), bool(totals["checkpoint"]))
+
+    def _on_this_rank(
+        self, x: np.ndarray
+    ) -> tuple[tuple[float, np.ndarray] | None, np.ndarray, np.ndarray]:
+        """f and its gradient, if the problem gives them; else the losses (m,) and gradients (m, d)
+        of this rank's workers that count."""
+        if self._good is None and self.oracle.problem.explicit:
+            return self.oracle.loss_and_gradient(x), np.empty(0), np.empty((0, 0))
+        losses, gradients = self.oracle.evaluate(x)
+        gradients = to_host(gradients, EVALUATION)
+        if self._good is not None:
+            losses, gradients = losses[self._good], gradients[self._good]
+        return None, losses, gradients
 
     def metrics_at(self, x: np.ndarray) -> Row:
         """The columns of all metrics at x."""

@@ -8,26 +8,22 @@ from __future__ import annotations
 
 import json
 import math
-import tomllib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from mpisim.comm.communicators import on_subset
-from mpisim.comm.side_channel import ranks_for, worker_ranks
+from mpisim.comm.communicators import Comm, on_subset, ranks_for, worker_ranks
 from mpisim.core.errors import InputError
+from mpisim.core.schema import package_table
 from mpisim.methods.estimators.base import Estimator
 from mpisim.methods.method_table import METHODS
 from mpisim.problems.data.find import lookup
 from mpisim.runs.experiment import Experiment
 
-if TYPE_CHECKING:
-    from mpi4py import MPI
-
-
 Tables = dict[str, Any]
 T = TypeVar("T")
-PARAMETERS = tomllib.loads(Path(__file__).with_name("letters.toml").read_text("utf-8"))
+K = TypeVar("K")
+PARAMETERS = package_table(__file__, "letters.toml")
 
 
 class Labels:
@@ -171,6 +167,14 @@ def varying(many: Sequence[dict[str, Any]]) -> list[str]:
     return [n for n in names if len({repr(one[n]) if n in one else None for one in many}) > 1]
 
 
+def by_key(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """{key(item): those items}, in the order of their first."""
+    groups: dict[K, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
 def differences(many: Sequence[Tables]) -> list[dict[str, Any]]:
     """For each of ``many`` its values of the keys that vary, by TABLE.KEY."""
     flat = [flatten(tables) for tables in many]
@@ -231,9 +235,7 @@ def too_few(needed: int, started: int) -> str:
     return f"run.ranks: the run needs {needed} ranks, {have}; start it with mpirun -n {needed}"
 
 
-def on_its_ranks(
-    experiment: Experiment, comm: MPI.Intracomm, work: Callable[[MPI.Intracomm], T]
-) -> T:
+def on_its_ranks(experiment: Experiment, comm: Comm, work: Callable[[Comm], T]) -> T:
     """`on_subset` with the experiment's number of ranks; `InputError` if there are fewer."""
     needed = ranks_of(experiment) or comm.size
     if needed > comm.size:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from time import monotonic
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mpisim.comm.clock import COMMUNICATE, OTHER, uncharged
+from mpisim.comm.communicators import Comm
 from mpisim.comm.job import together
 from mpisim.comm.star import Star
 from mpisim.core.arrays import EVALUATION, to_host
@@ -24,15 +24,11 @@ from mpisim.runs.rehearsal import rehearse
 from mpisim.runs.setup import Setup
 from mpisim.runs.stop import STOPPED, StopSignals, diverges
 
-if TYPE_CHECKING:
-    from mpi4py import MPI
-
-
 SECONDS = 0.5  # between two checks of clock and signals, approximately
 FASTER = 2  # the number of rounds between two checks grows by at most this factor
 
 
-def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
+def run(experiment: Experiment, output: Output, comm: Comm) -> End:
     """Run an experiment on its ranks of ``comm``; rank 0 writes log and checkpoints.
 
     Raises `InputError` if the experiment is not valid, and `Diverged`, with a complete log, if it
@@ -50,7 +46,7 @@ def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
 
 
 def run_on_its_ranks(
-    experiment: Experiment, comm: MPI.Intracomm, output: Output, signals: StopSignals
+    experiment: Experiment, comm: Comm, output: Output, signals: StopSignals
 ) -> End:
     """`set_up_and_run` on those ranks that the experiment asks for. Collective."""
     return on_its_ranks(
@@ -58,9 +54,7 @@ def run_on_its_ranks(
     )
 
 
-def set_up_and_run(
-    experiment: Experiment, comm: MPI.Intracomm, output: Output, signals: StopSignals
-) -> End:
+def set_up_and_run(experiment: Experiment, comm: Comm, output: Output, signals: StopSignals) -> End:
     """`run_rounds`, of an experiment that a signal ends at once while it is set up."""
     with signals.at_once():
         setup = Setup(experiment, comm)

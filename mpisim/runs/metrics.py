@@ -17,39 +17,23 @@ from mpisim.core.arrays import EVALUATION, to_host
 from mpisim.core.lazy_rows import LazyRows, row_blocks
 from mpisim.core.numerics.lanes import dot
 from mpisim.core.numerics.sums import add_rows
-from mpisim.core.registry import Registry
+from mpisim.core.registry import Registry, registered
+from mpisim.core.schema import package_table
 from mpisim.core.state import Stateful
 from mpisim.methods.estimators.base import Estimator
 from mpisim.methods.estimators.participation import Clocked
 from mpisim.methods.optimizers import Optimizer
 from mpisim.problems.base import Problem, ProblemWithTestSet
-from mpisim.runs.log.schema import Column
+from mpisim.runs.log.schema import OF_METRICS, Column
 
 METRICS: Registry[Metric] = Registry("metric")
-METRICS.provide(
-    "mpisim.runs",
-    {
-        "named_columns": (
-            "adaptive",
-            "denominators",
-            "estimates",
-            "layers",
-            "pi",
-            "points",
-            "uniform",
-        )
-    },
-)
+METRICS.provide(__package__, package_table(__file__, "modules.toml"))
 
 
 def metric(name: str):
     """Class decorator: makes a metric known under ``name`` in ``run.columns``."""
 
-    def register(cls):
-        METRICS[name] = cls
-        return cls
-
-    return register
+    return registered(METRICS, name)
 
 
 def column(name: str, text: str, unit: str = "1") -> Column:
@@ -114,12 +98,7 @@ class Metric(Stateful, Observer, ABC):
 class Tests(Metric):
     """Columns of a problem with a test set, which are always logged."""
 
-    columns: ClassVar[Sequence[Column]] = [
-        column("train_accuracy", "share of the training samples classified rightly"),
-        column("test_loss", "mean loss on the test set at x^k"),
-        column("test_accuracy", "share of the test samples classified rightly"),
-        column("test_grad_norm_sq", "squared norm of the gradient of the test loss"),
-    ]
+    columns = OF_METRICS["tests"]
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         shares, gradients = cast(ProblemWithTestSet, self.problem).test(x)
@@ -132,11 +111,7 @@ class Tests(Metric):
 class Events(Metric):
     """Columns of a method on an event clock, which are always logged."""
 
-    columns: ClassVar[Sequence[Column]] = [
-        column("simulated_seconds", "time on the event clock at which x^k was known", "s"),
-        column("delay", "mean age, in steps of the server, of the messages of the last step"),
-        column("idle_share", "share of the workers' time not spent on messages that have arrived"),
-    ]
+    columns = OF_METRICS["events"]
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         parts = vars(self.estimator)

@@ -18,7 +18,7 @@ from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.optimizers import Moments
 from mpisim.methods.oracle import LazyGradients
 from mpisim.problems.explicit import ExplicitProblem
-from mpisim.runs.log.schema import Column
+from mpisim.runs.log.schema import OF_METRICS, Column
 from mpisim.runs.metrics import Metric, column, metric
 
 
@@ -35,10 +35,7 @@ class Adaptive(Metric):
     x did not move. Each logged row computes the gradients at both points.
     """
 
-    columns: ClassVar[Sequence[Column]] = [
-        column("adaptive_L_plus_sq", "(L_+^t)^2 of the step from x^{k-1} to x^k"),
-        column("adaptive_L_pm_sq", "(L_±^t)^2 of the step from x^{k-1} to x^k"),
-    ]
+    columns = OF_METRICS["adaptive"]
 
     last = Shared("x^{k-1}")
 
@@ -96,12 +93,7 @@ class Estimates(Metric):
     warm-up), and for v without one.
     """
 
-    columns: ClassVar[Sequence[Column]] = [
-        column("error_up", "|g^ - g| of round k - 1: server against gradients"),
-        column("error_down", "|g~ - g^| of round k - 1: workers against server"),
-        column("v_mean", "mean of the coordinates of Adam's v before round k"),
-        column("v_max", "largest coordinate of Adam's v before round k"),
-    ]
+    columns = OF_METRICS["estimates"]
 
     g = Shared("the mean gradient of the round in progress")
     errors = AtServer("of its estimates")
@@ -142,9 +134,7 @@ class Denominators(Metric):
     optimizers without second moments.
     """
 
-    columns: ClassVar[Sequence[Column]] = [
-        column("denominator_spread", "largest over smallest denominator of Adam in round k - 1")
-    ]
+    columns = OF_METRICS["denominators"]
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         if not isinstance(self.optimizer, Moments) or not self.optimizer.t:
@@ -223,12 +213,7 @@ class Pi(Metric):
     if nothing was compressed in it. A sender of several messages counts with the last.
     """
 
-    columns: ClassVar[Sequence[Column]] = [
-        column("pi_up", "|C(v) - v|^2 / |v|^2 of round k - 1, mean over its senders"),
-        column("pi_up_max", "|C(v) - v|^2 / |v|^2 of round k - 1, largest of a sender"),
-        column("pi_down", "|C(v) - v|^2 / |v|^2 of round k - 1, at the server"),
-        column("pi_code", "1 - |C(v) - v| / |v| of round k - 1, at the server, by layer"),
-    ]
+    columns = OF_METRICS["pi"]
 
     pi_i = PerWorker("of its senders")
     pi = AtServer("of the server's message")
@@ -267,10 +252,7 @@ class Points(Metric):
     NaN in row 0, which has none. `InputError` for methods whose workers keep none.
     """
 
-    columns: ClassVar[Sequence[Column]] = [
-        column("points_loss", "mean of f_i(x_i), x_i being what worker i keeps when x^k is known"),
-        column("points_spread", "mean of |x_i - x^k|^2"),
-    ]
+    columns = OF_METRICS["points"]
 
     def check(self) -> None:
         if not self.estimator.points:
@@ -298,9 +280,7 @@ class Uniform(Metric):
     gradient once more.
     """
 
-    columns: ClassVar[Sequence[Column]] = [
-        column("mean_grad_norm_sq", "mean of |grad f(x^j)|^2, j < k; in row 0 of x^0")
-    ]
+    columns = OF_METRICS["uniform"]
 
     total = Shared("the sum over the rounds so far")
     rounds = Shared("their number")
@@ -316,7 +296,7 @@ class Uniform(Metric):
 
     def _grad_norm_sq(self, x: np.ndarray) -> float:
         if isinstance(self.problem, ExplicitProblem):
-            grad = self.problem.whole(x)[1]
+            grad = self.problem.loss_and_gradient(x)[1]
         else:
             g_i = to_host(self.problem.losses_and_gradients(x)[1], METRIC)
             grad = self._mean(g_i)

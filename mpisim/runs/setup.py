@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 from functools import cached_property
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from mpisim.comm import side_channel
 from mpisim.comm.clock import Clock, WaitingClock
+from mpisim.comm.communicators import Comm, SideChannel, worker_ranks
 from mpisim.comm.debug import DebugStar
 from mpisim.comm.job import require_consistent
-from mpisim.comm.side_channel import SideChannel
 from mpisim.comm.star import Star
 from mpisim.core.errors import InputError
 from mpisim.core.numerics import kernel_cache, processor
@@ -30,9 +29,6 @@ from mpisim.runs.minimiser import minimiser
 from mpisim.runs.run_state import RunState
 from mpisim.theory.setting import Condition, Setting, Step, setting_of
 from mpisim.theory.smoothness import Bound, Constants, constants
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
 
 
 class Setup:
@@ -58,13 +54,11 @@ class Setup:
         x* and f(x*), with ``run.reference``.
     """
 
-    def __init__(
-        self, experiment: Experiment, comm: MPI.Intracomm, cache: ProblemCache | None = None
-    ):
+    def __init__(self, experiment: Experiment, comm: Comm, cache: ProblemCache | None = None):
         kernel_cache.refresh()
         self.experiment, settings, layout = experiment, experiment.run, experiment.run.layout
         workers = getattr(experiment.problem, "workers", None)
-        n = side_channel.worker_ranks(comm.size, layout) if workers is None else workers
+        n = worker_ranks(comm.size, layout) if workers is None else workers
         self.cache = cache or ProblemCache()
         started, blocks = Clock(), SideChannel(comm, n, layout)
         self.problem = self.cache.problem(experiment, blocks)

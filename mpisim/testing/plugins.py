@@ -8,9 +8,9 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Any, get_type_hints
 
-from mpisim.comm.communicators import OneProcess
+from mpisim.comm.communicators import Comm, OneProcess
 from mpisim.compressors import make
 from mpisim.compressors.base import COMPRESSORS, Compressor
 from mpisim.core.errors import InputError, MpisimError
@@ -31,9 +31,6 @@ from mpisim.testing.method import THEORY, finds_gradient, theory_step
 from mpisim.testing.outcome import Broken, Check, NotChecked, Outcome
 from mpisim.testing.problem import problem_checks
 from mpisim.testing.runs import Trial
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
 
 KINDS: dict[str, Names[Any]] = {
     "compressor": COMPRESSORS,
@@ -78,7 +75,7 @@ class Subject:
 
 def check(
     plugins: str | os.PathLike | Sequence[str | os.PathLike],
-    comm: MPI.Intracomm | None = None,
+    comm: Comm | None = None,
     say: Callable[[Outcome], Any] = id,
 ) -> list[Outcome]:
     """Check everything that plugins register; the outcomes, on rank 0. Collective.
@@ -151,9 +148,9 @@ def _in_one_process(subject: Subject, trials: list[Trial]) -> Iterator[Outcome]:
     right = False
     if subject.kind in ("method", "estimator"):
         title, tables = "where the point stands still, it finds the gradient", trials[0].tables
-        found = Check(title, lambda: finds_gradient(tables)).outcome(name)
-        right = found.status == "ok"
-        yield found
+        outcome = Check(title, lambda: finds_gradient(tables)).outcome(name)
+        right = outcome.status == "ok"
+        yield outcome
     for trial in trials:
         trial.may_keep = right
     same = "a run with run.debug = true has the same log"

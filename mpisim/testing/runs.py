@@ -11,12 +11,12 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import h5py
 import numpy as np
 
-from mpisim.comm.communicators import OneProcess
+from mpisim.comm.communicators import Comm, OneProcess
 from mpisim.core.errors import MethodError, MpisimError
 from mpisim.core.imports import PACKAGE
 from mpisim.runs import api
@@ -24,9 +24,6 @@ from mpisim.runs.experiment import Experiment
 from mpisim.runs.labels import Tables
 from mpisim.runs.log.reader import read
 from mpisim.testing.outcome import Broken, NotChecked
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
 
 FIRST, LAST = 7, 16  # rounds of the first part, and of the run
 RANKS = 3
@@ -43,7 +40,7 @@ OPEN_MPI = {
 
 
 def run(
-    tables: Tables, log: Path, comm: MPI.Intracomm | None = None, rounds: int = LAST, **how: Any
+    tables: Tables, log: Path, comm: Comm | None = None, rounds: int = LAST, **how: Any
 ) -> None:
     """Run an experiment on ``comm``, by default in this process."""
     tables = tables | {"run": tables["run"] | {"rounds": rounds}}
@@ -128,7 +125,7 @@ class Trial:
         run(self.tables, self.log("part"), resume=True)
         require_same(self.log("complete"), self.log("part"))
 
-    def run_on(self, comm: MPI.Intracomm) -> None:
+    def run_on(self, comm: Comm) -> None:
         """On the ranks of ``comm``: the run, and the end of the other first part. Collective.
 
         The former with ``run.debug``, unless that has stopped it in one process.
@@ -202,7 +199,7 @@ def job() -> None:
     from mpisim.runs import plugins
     from mpisim.runs.host import guarded
 
-    def body(comm: MPI.Intracomm) -> int:
+    def body(comm: Comm) -> int:
         work = json.loads((Path(sys.argv[1]) / JOB).read_text())
         plugins.load(work["plugins"])
         for tables, stem, keeps_sent in work["trials"]:

@@ -6,15 +6,14 @@ condition, if the method has a theorem for it.
 
 from __future__ import annotations
 
-import tomllib
 from math import cbrt, sqrt
-from pathlib import Path
 
 from mpisim.core.errors import InputError
 from mpisim.core.numerics.functions import power
+from mpisim.core.schema import package_table
 from mpisim.theory.setting import MarinaTheorem, Setting, Step
 
-THEOREMS = tomllib.loads(Path(__file__).with_name("theorems.toml").read_text("utf-8"))
+THEOREMS = package_table(__file__, "theorems.toml")
 
 
 def marina_probability(zeta: float, d: int) -> float:

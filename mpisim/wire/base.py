@@ -191,8 +191,11 @@ def pack_tensors(form: Form, *packed: Any) -> Any:
     return TENSOR_PACKERS[type(form)](form, *packed)
 
 
-def check_sizes(form: Form, data: np.ndarray, sizes: np.ndarray) -> None:
-    """`WireError` unless ``data`` and ``sizes`` can be the messages of ``form``'s workers."""
+def checked(form: Form, data: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``data``, contiguous, and ``sizes``, int64, as kernels take them.
+
+    `WireError` unless they can be the messages of ``form``'s workers.
+    """
     sizes = np.asarray(sizes, np.int64)
     if data.dtype != np.uint8 or data.ndim != 1:
         raise WireError(f"messages are {data.dtype} {data.shape}, not a row of bytes")
@@ -203,6 +206,7 @@ def check_sizes(form: Form, data: np.ndarray, sizes: np.ndarray) -> None:
     agreed = form.sizes
     if agreed is not None and agreed is not sizes and not _equal(agreed, sizes):
         raise WireError("messages do not have the sizes that sender and receiver agreed on")
+    return np.ascontiguousarray(data), sizes
 
 
 @lru_cache(maxsize=256)

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.errors import WireError
-from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
+from mpisim.wire.base import Form, Message, Packed, Precision, checked
 from mpisim.wire.sparse import AsSeeded, Seeded, SeededForm
 
 LENGTH_BYTES = 4
@@ -72,8 +72,7 @@ class PartsForm(Form):
         return np.array([form.sizes for form in self.forms]).sum(axis=0)
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Parts:
-        check_sizes(self, data, sizes)
-        data, sizes = np.ascontiguousarray(data), np.asarray(sizes, np.int64)
+        data, sizes = checked(self, data, sizes)
         begin = _starts_of(sizes)
         at, parts = begin + self.head, []
         for form, part in zip(self.forms, self._sizes_of_parts(data, sizes, begin), strict=True):
@@ -196,8 +195,7 @@ class ComposedForm(Form):
         return self.kept.ptr[stratum.rows][:, None] + np.arange(stratum.form.d)
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Composed:
-        check_sizes(self, data, sizes)
-        sizes = np.asarray(sizes, np.int64)
+        data, sizes = checked(self, data, sizes)
         starts = _starts_of(sizes)
         if sizes[self.kept.counts == 0].any():
             raise WireError("a worker that keeps no coordinate sent a message")

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import CodedMessage, Form, KernelMessage, Packed, check_sizes, same
+from mpisim.wire.base import CodedMessage, Form, KernelMessage, Packed, checked, same
 from mpisim.wire.codecs import bits as buffer
 from mpisim.wire.codecs import entropy
 from mpisim.wire.codecs.entropy import no_numbers
@@ -48,9 +48,8 @@ class ExponentsForm(Form):
             return VALUES.astype(self.precision.arithmetic)
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Exponents:
-        check_sizes(self, data, sizes)
+        data, sizes = checked(self, data, sizes)
         codes = np.empty((self.workers, self.d), np.uint16)
-        data = np.ascontiguousarray(data)
         if self.codec == "entropy":
             payload = np.empty(self.workers, np.int64)
             raw = no_numbers(self.workers)

@@ -10,7 +10,7 @@ import dataclasses
 
 import numpy as np
 
-from mpisim.wire.base import CodedMessage, Form, Packed, check_sizes
+from mpisim.wire.base import CodedMessage, Form, Packed, checked
 from mpisim.wire.codecs import bits as buffer
 from mpisim.wire.sparse import AsSeeded, Seeded, SeededForm, read, write
 
@@ -21,9 +21,7 @@ class FewerForm(Form):
 
     k: int
 
-    @property
-    def sizes(self) -> None:
-        return None
+    sizes = None  # type: ignore[assignment]
 
     @property
     def widths(self) -> tuple[int, int, int]:
@@ -31,12 +29,11 @@ class FewerForm(Form):
         return self.k.bit_length(), (self.d - 1).bit_length(), self.precision.bits
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Fewer:
-        check_sizes(self, data, sizes)
+        data, sizes = checked(self, data, sizes)
         counts, payload = np.empty((2, self.workers), np.int64)
         # no more than the bytes have room for
         most = min(self.workers * self.k, 8 * data.size // self.precision.bits)
         indices, values = np.empty(most, np.int64), np.empty(most, self.precision.wire)
-        data, sizes = np.ascontiguousarray(data), np.asarray(sizes, np.int64)
         where = counts, indices, buffer.raw(values), payload
         buffer.check(*read(data, sizes, *where, self.k, self.d, *self.widths))
         ptr = np.concatenate([[0], np.cumsum(counts)])

@@ -24,7 +24,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import CodedMessage, Form, KernelMessage, Packed, Precision, check_sizes
+from mpisim.wire.base import CodedMessage, Form, KernelMessage, Packed, Precision, checked
 from mpisim.wire.codecs import CODECS
 from mpisim.wire.codecs.bits import bytes_for, check, check_scales, raw
 
@@ -44,6 +44,8 @@ class LevelsForm(Form):
     starts: np.ndarray
     codec: str = "elias"
 
+    sizes = None  # type: ignore[assignment]
+
     @classmethod
     @lru_cache(maxsize=64)
     def uniform(
@@ -51,10 +53,6 @@ class LevelsForm(Form):
     ) -> LevelsForm:
         """One norm, and the same s for all coordinates: made once, the same in every round."""
         return cls(d, workers, precision, np.array([s], np.float64), np.array([0, d]), codec)
-
-    @property
-    def sizes(self) -> None:
-        return None
 
     @property
     def norms(self) -> int:
@@ -82,12 +80,11 @@ class LevelsForm(Form):
         return np.dtype(np.int32 if self.top < 2**31 else np.int64)
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Levels:
-        check_sizes(self, data, sizes)
-        sizes, bits = np.asarray(sizes, np.int64), self.precision.bits
+        data, sizes = checked(self, data, sizes)
         norms = np.empty((self.workers, self.norms), self.precision.wire)
         levels = np.zeros((self.workers, self.d), self.dtype)
         payload, decode = np.empty(self.workers, np.int64), CODECS[self.codec].decode
-        data, unsigned = np.ascontiguousarray(data), raw(norms)
+        unsigned, bits = raw(norms), self.precision.bits
         check(*decode(data, sizes, bits, self.limits, self.starts, unsigned, levels, payload))
         check_scales(unsigned)
         return Levels(self, norms, levels, payload)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from mpisim.core.arrays import FALLBACK, KNOWN, MESSAGE, in_host_memory, to_device, to_host
+from mpisim.core.arrays import COMMON, FALLBACK, MESSAGE, in_host_memory, to_device, to_host
 from mpisim.core.numerics.tensors import dtype_of
 from mpisim.wire.base import TENSOR_PACKERS, Form, KernelMessage, Message, Packed
 from mpisim.wire.composed import Parts, PartsForm
@@ -261,19 +261,19 @@ def _coordinates(form: SeededForm, device: Any) -> tuple[torch.Tensor, Any]:
     """Indices and scale of a form on the device."""
     scale = form.scale.astype(form.precision.arithmetic, copy=False)
     one = scale.size == 1
-    factor = float(scale[0]) if one else to_device(scale, device, KNOWN)
-    return to_device(form.indices, device, KNOWN), factor
+    factor = float(scale[0]) if one else to_device(scale, device, COMMON)
+    return to_device(form.indices, device, COMMON), factor
 
 
 @lru_cache(maxsize=16)
 def _s_by_worker(form: LevelsForm, device: Any) -> torch.Tensor:
-    return to_device(form.s_by_worker, device, KNOWN)
+    return to_device(form.s_by_worker, device, COMMON)
 
 
 @lru_cache(maxsize=16)
 def _layer_lengths(form: SignsForm, device: Any) -> torch.Tensor:
     """Coordinates of each layer."""
-    return to_device(np.diff(np.asarray(form.starts)), device, KNOWN)
+    return to_device(np.diff(np.asarray(form.starts)), device, COMMON)
 
 
 @lru_cache(maxsize=4)

@@ -1,4 +1,4 @@
-"""Sign vectors with one scale: 32 + d bits (64 + d with float64 values on the wire); and points.
+"""Sign vectors with one scale: 32 + d bits (64 + d with float64 values on the wire); points; flags.
 
 The scale comes first, then one bit a coordinate (1: negative; the sign of 0 is +1), first
 coordinate in the highest bit, and ones up to the next byte. Layers have a scale each. A scale that
@@ -19,14 +19,16 @@ from mpisim.wire.base import (
     CodedMessage,
     Form,
     KernelMessage,
+    Message,
     Packed,
-    check_sizes,
+    checked,
     pack_tensors,
     same,
 )
 from mpisim.wire.codecs import entropy
 from mpisim.wire.codecs.bits import ENTROPY, PADDING, bytes_for, check, check_scales, raw
 
+ONES = 0x7F  # the padding of a flag's byte
 STRETCH = 1 << 15  # coordinates packed together so that they stay in cache, a multiple of 8
 
 
@@ -73,7 +75,7 @@ class SignsForm(Form):
         return Signs(self, scales.reshape(-1, self.layers), bits)
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Signs:
-        check_sizes(self, data, sizes)
+        data, _ = checked(self, data, sizes)
         first = self.scale_bytes
         rows = data.reshape(self.workers, first + -(-self.d // 8))
         scales = rows[:, :first].copy().view(self.precision.wire)
@@ -168,14 +170,14 @@ class PointsForm(Form):
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Points:
         if self.shares:
-            return self._read(np.ascontiguousarray(data), sizes)
+            return self._read(data, sizes)
         signs = self.inner.decode(data, sizes)
         bits = np.unpackbits(signs.bits, axis=1, count=self.inner.d)
         which = bits.reshape(self.workers, self.d, self.places.size) @ (1 << self.places)
         return Points(self, signs.scales, which)
 
     def _read(self, data: np.ndarray, sizes: np.ndarray) -> Points:
-        check_sizes(self, data, sizes)
+        data, sizes = checked(self, data, sizes)
         scales = np.empty((self.workers, 1), self.precision.wire)
         codes = np.empty((self.workers, self.d), np.uint16)
         payload, unsigned = np.empty(self.workers, np.int64), raw(scales)
@@ -220,3 +222,38 @@ class Points(CodedMessage):
         kind = self.form.precision.arithmetic
         with np.errstate(over="ignore"):  # infinity, as of other messages
             return self.scales.astype(kind) * self.form.points.astype(kind)[self.which]
+
+
+@dataclasses.dataclass(eq=False)
+class FlagsForm(Form):
+    """A bit from each worker, d = 1: a byte, with the bit in front and ones behind it."""
+
+    @property
+    def sizes(self) -> np.ndarray:
+        return same(self.workers, 1)
+
+    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Flags:
+        data, _ = checked(self, data, sizes)
+        wrong = data & ONES != ONES
+        if wrong.any():
+            check(int(wrong.argmax()), PADDING)
+        return Flags(self, data > ONES)
+
+
+@dataclasses.dataclass(eq=False)
+class Flags(Message):
+    """flags : the bits, shape (workers,), bool"""
+
+    form: FlagsForm
+    flags: np.ndarray
+
+    @property
+    def payload_bits(self) -> np.ndarray:
+        return same(self.form.workers, 1)
+
+    def encode(self) -> Packed:
+        data = np.where(self.flags, 0xFF, ONES).astype(np.uint8)
+        return Packed(data, self.form.sizes, self.payload_bits)
+
+    def decoded(self) -> np.ndarray:
+        return self.flags[:, None].astype(self.form.precision.arithmetic)

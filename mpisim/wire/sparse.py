@@ -23,11 +23,11 @@ from mpisim.wire.base import (
     KernelMessage,
     Packed,
     Precision,
-    check_sizes,
+    checked,
     pack_tensors,
     same,
 )
-from mpisim.wire.codecs import ans, omega
+from mpisim.wire.codecs import ans, elias
 from mpisim.wire.codecs import bits as buffer
 from mpisim.wire.values import ValuesForm, ValuesMessage
 
@@ -177,9 +177,7 @@ class ExplicitForm(Form):
     codec: str = "paper"
     scale: float = 1.0
 
-    @property
-    def sizes(self) -> None:
-        return None
+    sizes = None  # type: ignore[assignment]
 
     @cached_property
     def scales(self) -> np.ndarray:
@@ -200,8 +198,7 @@ class ExplicitForm(Form):
         return Explicit(self, indices, values.reshape(indices.shape))
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Explicit:
-        check_sizes(self, data, sizes)
-        sizes = np.asarray(sizes, np.int64)
+        data, sizes = checked(self, data, sizes)
         width, bits = self.widths
         entropy = self.codec == "entropy"
         least = -(-self.k * (bits + (0 if entropy else min(1, width))) // 8)
@@ -209,8 +206,7 @@ class ExplicitForm(Form):
             buffer.check(int((sizes < least).argmax()), buffer.SHORT)
         indices = np.empty((self.workers, self.k), np.int64)
         values = np.empty((self.workers, self.k), self.precision.wire)
-        payload, data = np.empty(self.workers, np.int64), np.ascontiguousarray(data)
-        raw = buffer.raw(values)
+        payload, raw = np.empty(self.workers, np.int64), buffer.raw(values)
         if entropy:
             buffer.check(*ans.read_places(data, sizes, indices, raw, payload, bits, self.d))
         else:
@@ -264,12 +260,12 @@ def write(ptr, indices, raw, head, width, bits):
     words = buffer.new_words(m * (8 + head) + indices.size * (width + bits))
     for i in range(m):
         row, start = indices[ptr[i] : ptr[i + 1]], pos
-        gaps = omega.gap_bits(row) < row.size * width
+        gaps = elias.gap_bits(row) < row.size * width
         if head > 0:
             pos = buffer.put(words, pos, row.size, head)
         pos = buffer.put(words, pos, int(gaps), 1)
         if gaps:
-            pos = omega.put_gaps(words, pos, row)
+            pos = elias.put_gaps(words, pos, row)
         elif width > 0:
             pos = buffer.put_all(words, pos, row, width)
         pos = buffer.put_all(words, pos, raw[ptr[i] : ptr[i + 1]], bits)
@@ -311,12 +307,12 @@ def _read_row(words, pos, end, row, values, d, width, bits):
     """Fill ``row`` and ``values`` from the flag bit on; returns the new position or a status."""
     gaps = buffer.take(words, pos, 1) == 1
     if gaps:
-        pos = omega.read_gaps(words, pos + 1, end, row, d)
+        pos = elias.read_gaps(words, pos + 1, end, row, d)
     else:
         pos = _read_fixed(words, pos + 1, end, row, d, width)
     if pos < 0:
         return pos
-    if gaps != (omega.gap_bits(row) < row.size * width):
+    if gaps != (elias.gap_bits(row) < row.size * width):
         return buffer.CHOICE
     if pos + row.size * bits > end:
         return buffer.SHORT

@@ -1,4 +1,6 @@
-"""Messages that are values of a known number, one behind the other: vectors, factors, coefficients.
+"""Messages that are values of a known number, one behind the other.
+
+Vectors, factors, coefficients, and eigenvectors with their eigenvalues.
 
 `mpisim.wire.sparse` has those that are some coordinates of a vector.
 """
@@ -14,6 +16,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.numerics.sums import add_rows, rounded
+from mpisim.core.numerics.triangles import ROOT_2
 from mpisim.wire.base import (
     CodedMessage,
     Form,
@@ -21,7 +24,7 @@ from mpisim.wire.base import (
     Message,
     Packed,
     Precision,
-    check_sizes,
+    checked,
     pack_tensors,
     same,
 )
@@ -49,7 +52,7 @@ class ValuesForm(Form):
         return 8 * self.sizes
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Any:
-        check_sizes(self, data, sizes)
+        data, _ = checked(self, data, sizes)
         return self.message(self, data.view(self.precision.wire).reshape(self.shape))
 
 
@@ -194,10 +197,9 @@ class FactorsForm(ValuesForm):
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Factors:
         if self.codec != "entropy":
             return super().decode(data, sizes)
-        check_sizes(self, data, sizes)
+        data, sizes = checked(self, data, sizes)
         low, payload = self.precision.bits - 9, np.empty(self.workers, np.int64)
         codes, lower = np.empty(self.shape, np.uint16), np.empty(self.shape, np.uint64)
-        data = np.ascontiguousarray(data)
         check(*entropy.read_symbols(data, sizes, codes, lower, low, payload))
         numbers = codes.astype(np.uint64) << np.uint64(low) | lower
         values = numbers.astype(UNSIGNED[self.precision.wire.itemsize]).view(self.precision.wire)
@@ -290,3 +292,48 @@ def _combine(out, ptr, rows, which, values):
             for j in range(out.shape[1]):
                 out[i, j] += values[t] * rows[r, j]
             t += 1
+
+
+class Spectral(ValuesMessage):
+    """``values``: (m, k, D + 1), an eigenvalue and its vector in each row.
+
+    Decodes to the triangle of sum_t lambda_t u_t u_t^T (`mpisim.core.numerics.triangles`).
+    """
+
+    def decoded(self) -> np.ndarray:
+        out = np.zeros((self.form.workers, self.form.d), self.form.precision.arithmetic)
+        _add(out, self.in_arithmetic())
+        return out
+
+
+@dataclasses.dataclass(eq=False)
+class SpectralForm(ValuesForm):
+    """``k`` pairs of a matrix with ``side`` rows, d = side (side + 1) / 2."""
+
+    message = Spectral
+    side: int
+    k: int
+
+    @property
+    def shape(self) -> tuple[int, int, int]:  # type: ignore[override]
+        return self.workers, self.k, self.side + 1
+
+    @property
+    def sizes(self) -> np.ndarray:  # type: ignore[override]
+        return same(self.workers, self.k * (self.side + 1) * self.precision.wire.itemsize)
+
+
+@njit(cache=True)
+def _add(out, values):
+    """out[i] += the triangle of worker i, pair after pair."""
+    m, k, side = values.shape[0], values.shape[1], values.shape[2] - 1
+    root = out.dtype.type(ROOT_2)
+    for i in range(m):
+        for t in range(k):
+            scale, u, place = values[i, t, 0], values[i, t, 1:], 0
+            for a in range(side):
+                factor = scale * u[a]
+                for b in range(a):
+                    out[i, place + b] += root * factor * u[b]
+                out[i, place + a] += factor * u[a]
+                place += a + 1

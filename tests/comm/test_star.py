@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpi4py import MPI
 
-from mpisim.comm import side_channel
+from mpisim.comm import communicators
 from mpisim.comm.clock import COMMUNICATE, COMPUTE, OTHER, Clock, SlowestPath
 from mpisim.comm.ledger import Ledger
 from mpisim.comm.star import Star
@@ -31,7 +31,7 @@ def star(n=4, wire="float32", round=None):
 
 @given(st.integers(1, 10_000), st.integers(1, 64))
 def test_blocks_are_contiguous_and_even(n, ranks):
-    starts = side_channel.starts(n, ranks, "shared")
+    starts = communicators.starts(n, ranks, "shared")
     sizes = np.diff(starts)
     assert starts[0] == 0 and starts[-1] == n
     assert sizes.max() - sizes.min() <= 1

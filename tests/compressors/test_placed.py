@@ -11,7 +11,7 @@ import pytest
 
 from mpisim.comm.uploads import compressed
 from mpisim.core import arrays
-from mpisim.core.arrays import COPIES, FALLBACK, KNOWN, MESSAGE
+from mpisim.core.arrays import COMMON, COPIES, FALLBACK, MESSAGE
 from tests.compressors.cases import CASES, draw, name_of
 from tests.compressors.test_battery import SHAPES, vectors
 from tests.helpers import sampled
@@ -81,7 +81,7 @@ def test_only_what_is_packed_crosses(case):
     if by_host or (outer and rounds):
         assert FALLBACK in reasons
     else:
-        assert reasons <= {MESSAGE, KNOWN}
+        assert reasons <= {MESSAGE, COMMON}
         # levels and codes cross as whole bytes, indices with 64 bits
         assert COPIES.to_host[MESSAGE][1] <= 3 * 8 * 1000
 

@@ -8,7 +8,7 @@ import pytest
 from mpisim.compressors import make
 from mpisim.core.errors import InputError, WireError
 from mpisim.core.rng import Draw, Streams
-from mpisim.wire.flags import Flags, FlagsForm
+from mpisim.wire.signs import Flags, FlagsForm
 from tests.compressors.cases import DOUBLE
 from tests.helpers import run_tables
 from tests.methods.loops import SEED, Loop, N, near, top

@@ -10,7 +10,7 @@ import pytest
 
 from mpisim.comm.communicators import OneProcess
 from mpisim.core import arrays
-from mpisim.core.arrays import COPIES, KNOWN, MESSAGE
+from mpisim.core.arrays import COMMON, COPIES, MESSAGE
 from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 from mpisim.problems.base import problem
@@ -118,7 +118,7 @@ CROSSINGS = [  # of a round of ef21: up of all workers, and down, each way
     (
         {"name": "randk", "k": 11},
         {MESSAGE: (M + 1) * 11 * VALUE},
-        {MESSAGE: (M + 1) * 11 * VALUE, KNOWN: (M + 1) * 11 * 8},
+        {MESSAGE: (M + 1) * 11 * VALUE, COMMON: (M + 1) * 11 * 8},
     ),
     ({"name": "identity"}, {MESSAGE: (M + 1) * D * VALUE}, None),
 ]

@@ -72,7 +72,7 @@ def test_losses_and_gradients_against_the_definition(keys):
     losses, gradients = by_definition(problem, x)
     np.testing.assert_allclose(problem.losses(x), losses, rtol=1e-12)
     np.testing.assert_allclose(problem.gradients(x), gradients, rtol=1e-10, atol=1e-12)
-    f, gradient = problem.whole(x)
+    f, gradient = problem.loss_and_gradient(x)
     assert f == pytest.approx(losses.mean(), rel=1e-12)
     np.testing.assert_allclose(gradient, gradients.mean(axis=0), rtol=1e-10, atol=1e-12)
 
@@ -133,7 +133,7 @@ def test_minimum_is_that_of_the_principal_components(keys):
     second = weight * np.mean([a.T @ a / len(a) for a in shards(problem)], axis=0)
     eigenvalues = np.linalg.eigvalsh(second) + problem.lambda_ / 2
     assert f == pytest.approx(eigenvalues[: -problem.d_e].sum(), rel=1e-9, abs=1e-9)
-    at_start, at_end = (problem.whole(at)[1] for at in (problem.initial_point(), x))
+    at_start, at_end = (problem.loss_and_gradient(at)[1] for at in (problem.initial_point(), x))
     assert np.linalg.norm(at_end) < 1e-10 * np.linalg.norm(at_start)
 
 

@@ -44,7 +44,7 @@ class Explicit(Bowls, ExplicitProblem):
     def gradients(self, x):
         return ExplicitProblem.gradients(self, x)
 
-    def whole(self, x):
+    def loss_and_gradient(self, x):
         raise NotImplementedError
 
     def coordinates(self, x, ptr, indices):
@@ -245,5 +245,8 @@ def test_blocks_do_not_change_a_bit(make, dtype):
         for problem in parts:
             assert np.array_equal(problem.initial_point(), everyone.initial_point())
             assert (problem.identical, problem.convex) == (everyone.identical, everyone.convex)
-            assert not problem.explicit or problem.whole(x)[0] == everyone.whole(x)[0]
-            assert not problem.explicit or np.array_equal(problem.whole(x)[1], everyone.whole(x)[1])
+            if problem.explicit:
+                (f, gradient), (f_all, all_gradient) = (
+                    one.loss_and_gradient(x) for one in (problem, everyone)
+                )
+                assert f == f_all and np.array_equal(gradient, all_gradient)

@@ -74,7 +74,7 @@ def test_losses_and_gradients(n, d, s):
         out = np.empty((stop - first, d))
         problem.subtract_gradients(x, first, less[first:stop], out)
         assert np.array_equal(out, (gradients - less)[first:stop])
-    f, gradient = problem.whole(x)
+    f, gradient = problem.loss_and_gradient(x)
     assert f == pytest.approx(losses.mean(), rel=1e-12, abs=1e-13)
     np.testing.assert_allclose(gradient, gradients.mean(axis=0), rtol=1e-11, atol=1e-14)
     assert np.array_equal(problem.initial_point(), np.sqrt(d) * np.eye(d)[0])

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mpisim.comm import side_channel
+from mpisim.comm import communicators
 from mpisim.core.errors import InputError
 from mpisim.runs.experiment import Experiment, parse, read
 from mpisim.runs.labels import ranks_of
@@ -104,7 +104,7 @@ def test_how_many(layout):
     for given, ranks in ((None, None), (2, 2), ("workers", 6 + (layout == "dedicated"))):
         tables = table(GD, workers=6, layout=layout, **({"ranks": given} if given else {}))
         assert ranks_of(parse(tables)) == ranks
-    blocks = np.diff(side_channel.starts(6, ranks, layout))
+    blocks = np.diff(communicators.starts(6, ranks, layout))
     assert blocks.max() == 1 and blocks.sum() == 6
     del tables["problem"]["workers"]
     assert ranks_of(parse(tables)) is None  # a worker for each rank: as many as there are
@@ -114,7 +114,7 @@ def test_ranks_that_keep_a_problem_must_all_keep_it():
     """Rank 3 has workers 3 and 4 in both layouts, but the others do not have the same ones."""
     experiment, cache = parse(table(GD, workers=5)), ProblemCache()
     stars = [
-        SimpleNamespace(n=5, rank=3, first=3, m=2, starts=side_channel.starts(5, 4, layout))
+        SimpleNamespace(n=5, rank=3, first=3, m=2, starts=communicators.starts(5, 4, layout))
         for layout in ("shared", "dedicated", "dedicated")
     ]
     problems = [cache.problem(experiment, star) for star in stars]

@@ -98,7 +98,7 @@ def test_the_best_step_reaches_the_common_target_for_the_least_bits(logs):
 
 def test_claims_are_computed_from_the_logs(logs):
     claims = [*logistic_claims.fig2(logs)]
-    assert [claim.own for claim in claims] == [False] * 5 + [True]
+    assert [claim.of_project for claim in claims] == [False] * 5 + [True]
     assert all(claim.claim.endswith(", ν = 1e-08") for claim in claims)
     result = {method: one for (*_, method), one in logistic.best(logs, "scaled-sign").items()}
     cd_adam, plain = result["cd-adam"], result["amsgrad"]

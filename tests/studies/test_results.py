@@ -17,8 +17,8 @@ from mpisim.analysis import settings as settings_of_runs
 from mpisim.analysis.claims import Claim, Verdict
 from mpisim.analysis.results import files
 from mpisim.analysis.results.files import Provenance, provenance_of
-from mpisim.analysis.results.repeat import repeat
 from mpisim.analysis.study import load
+from mpisim.analysis.verify.repeat import repeat
 from mpisim.comm.communicators import OneProcess
 from mpisim.core.errors import InputError
 from mpisim.runs.sweep.points import Point, write_summary

@@ -13,8 +13,7 @@ from mpisim.wire.fewer import Fewer, FewerForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.signs import Points, PointsForm, SignsForm
 from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
-from mpisim.wire.spectral import Spectral, SpectralForm
-from mpisim.wire.values import Dense, DenseForm, Factors, FactorsForm
+from mpisim.wire.values import Dense, DenseForm, Factors, FactorsForm, Spectral, SpectralForm
 from tests.wire import string_elias
 
 WIDTHS = [np.dtype("float32"), np.dtype("float64")]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mpisim.core.errors import WireError
 from mpisim.testing import DOUBLE, SINGLE
 from mpisim.wire.codecs.bits import LARGE, SHORT, new_words, to_bytes, to_words
-from mpisim.wire.codecs.omega import omega_bits, put_omega, read_omega
+from mpisim.wire.codecs.elias import omega_bits, put_omega, read_omega
 from mpisim.wire.levels import Levels, LevelsForm
 from tests.wire import string_elias
 from tests.wire.messages import refused

@@ -22,7 +22,7 @@ from .judging import judge as judge
 from .judging import of_seeds as of_seeds
 from .judging import undecided_at_edge as undecided_at_edge
 from .judging import with_note as with_note
-from .tables import OWN as OWN
+from .tables import PROJECT as PROJECT
 from .tables import SUFFIX as SUFFIX
 from .tables import Studies as Studies
 from .tables import chance as chance

@@ -12,6 +12,7 @@ import numpy as np
 from mpisim.analysis.claims.judging import CLEAR, again, fewest, finite, ratios_of
 from mpisim.analysis.claims.verdicts import Evidence, Verdict
 from mpisim.analysis.curves import FRAMING, GRADIENT, WHY, Axis, oversubscribed
+from mpisim.analysis.formatting import TABLES
 from mpisim.analysis.run_groups import one_setting
 from mpisim.runs.log.reader import Log
 
@@ -23,12 +24,6 @@ TAIL = 4  # the last quarter of the rows shows whether a run oscillates
 SHORTEST = 16  # rows; fewer show nothing
 DIGITS = 16  # of the digests on record
 SHARE = 0.9  # of the rows of a tail: the others are not what decides
-START = {
-    "grad_norm_sq": "|grad f(x^0)|^2",
-    "mean_grad_norm_sq": "|grad f(x^0)|^2",
-    "distance_sq": "|x^0 - x*|^2",
-    "loss": "f(x^0)",
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,7 +133,7 @@ def compare(
     numbers: dict[str, Any] = {
         "seeds": [seed(a) for a, _ in both],
         "start": start,
-        "of": START.get(y.name, "the start"),
+        "of": TABLES["start"].get(y.name, "the start"),
         "first": targets[0],
         "floors": [[a.floor, b.floor] for a, b in runs],
         "by_target": _by_target(runs, targets, start),
@@ -152,12 +147,12 @@ def compare(
         for name, (p, q) in _other_costs(x, both, first).items()
     }
     numbers |= {"other_costs": others} if others else {}
-    found = again(Evidence(where, "", Verdict.UNDECIDED, numbers, word=word))
-    if "target" not in found.numbers:
-        return found
-    level = found.numbers["target"] * start
+    evidence = again(Evidence(where, "", Verdict.UNDECIDED, numbers, word=word))
+    if "target" not in evidence.numbers:
+        return evidence
+    level = evidence.numbers["target"] * start
     costs = [[finite(run.cost(level)) for run in pair] for pair in runs]
-    return dataclasses.replace(found, numbers=found.numbers | {"costs": costs})
+    return dataclasses.replace(evidence, numbers=evidence.numbers | {"costs": costs})
 
 
 def _other_costs(

@@ -173,34 +173,34 @@ def again(evidence: Evidence, rules: Rules = THE_RULES) -> Evidence:
     if not evidence.word:
         return evidence
     numbers = evidence.numbers
-    found = judged(numbers, evidence.word, rules)
-    verdict = found.verdict
+    judgement = judged(numbers, evidence.word, rules)
+    verdict = judgement.verdict
     if rules is not THE_RULES:
         return dataclasses.replace(evidence, verdict=verdict)
     headline = {key: value for key, value in numbers.items() if key not in HEADLINE}
-    if found.headline is not None:
-        one = numbers["by_target"][found.headline]
+    if judgement.headline is not None:
+        one = numbers["by_target"][judgement.headline]
         ratios = ratios_of(one)
         headline |= {
-            "target": float(found.headline),
+            "target": float(judgement.headline),
             "bounds": one["bounds"],
             "median": finite(np.median(np.minimum(ratios, LARGEST))),
             "interval": [finite(end) for end in interval(ratios)],
         }
-    text = told(numbers, found, evidence.word)
+    text = summary(numbers, judgement, evidence.word)
     return dataclasses.replace(evidence, measured=text, verdict=verdict, numbers=headline)
 
 
-def told(numbers: Mapping[str, Any], found: Judged, word: str = "fewer") -> str:
+def summary(numbers: Mapping[str, Any], judgement: Judged, word: str = "fewer") -> str:
     """``2.1 times (95%: 1.9 to 2.4, 5 seeds) to 0.01 of f(x^0); crosses at 0.001``."""
-    table, parts = numbers["by_target"], []
-    if found.headline is None:
+    table, headline, parts = numbers["by_target"], judgement.headline, []
+    if headline is None:
         first = max(table, key=float, default=f"{numbers['first']:g}")
         why = f"no run of a pair got to {first} of {numbers['of']} within the other's budget"
         parts.append(f"{times(table[first])} to {first} of {numbers['of']}" if table else why)
     else:
-        parts.append(f"{times(table[found.headline])} to {found.headline} of {numbers['of']}")
-    deeper = [t for t in table if any(table[t]["bounds"]) and t != found.headline]
+        parts.append(f"{times(table[headline])} to {headline} of {numbers['of']}")
+    deeper = [t for t in table if any(table[t]["bounds"]) and t != headline]
     if deeper:
         deepest = min(deeper, key=float)
         parts.append(f"{times(table[deepest])} to {deepest}")
@@ -208,11 +208,11 @@ def told(numbers: Mapping[str, Any], found: Judged, word: str = "fewer") -> str:
         parts[0] = f"{EDGE} ({numbers['edge']}): with these {parts[0]}"
     if numbers.get("why"):
         parts.append(numbers["why"])
-    if found.crosses:
-        parts.append(f"crosses at {', '.join(found.crosses)}")
+    if judgement.crosses:
+        parts.append(f"crosses at {', '.join(judgement.crosses)}")
     for costs in numbers.get("other_costs", {}):
         other = judged(numbers, word, Rules(costs=costs))
-        if other.verdict is not found.verdict:
+        if other.verdict is not judgement.verdict:
             how = f"{'with' if costs == 'framing' else 'without'} {costs}"
             parts.append(f"{how}: {other.verdict}")
     return "; ".join([*parts, *numbers.get("notes", [])])

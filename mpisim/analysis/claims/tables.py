@@ -16,7 +16,7 @@ from mpisim.core.files import read_json, write_json
 SUFFIX = ".claims.json"
 KEYS = tuple(field.name for field in dataclasses.fields(Claim))
 WIDTH = max(map(len, Verdict))
-OWN = "this project's own claim"
+PROJECT = "this project's own claim"
 Studies = Mapping[str, Mapping[str, Sequence[Claim]]]  # {study: {figure: its claims}}
 
 
@@ -24,7 +24,7 @@ def table(name: str, claims: Sequence[Claim]) -> str:
     """The claims with all of their evidence, below what the paper says, where, and the counts."""
     lines = [f"{name}: {counts(claims)}"]
     for source, quote in dict.fromkeys((claim.source, claim.quote) for claim in claims):
-        lines.append(f'\n{source}: "{quote}"' if quote else f"\n{source} ({OWN})")
+        lines.append(f'\n{source}: "{quote}"' if quote else f"\n{source} ({PROJECT})")
         for claim in claims:
             if (claim.source, claim.quote) != (source, quote):
                 continue
@@ -60,9 +60,9 @@ def summary(studies: Studies) -> str:
     for study, figures in studies.items():
         claims = [claim for several in figures.values() for claim in several]
         for name, mine in ((study, False), (f"{study}: this project's own", True)):
-            verdicts = [claim.verdict for claim in claims if claim.own == mine]
+            verdicts = [claim.verdict for claim in claims if claim.of_project == mine]
             if verdicts or not mine:
-                firm = firmness([claim for claim in claims if claim.own == mine])
+                firm = firmness([claim for claim in claims if claim.of_project == mine])
                 rows.append([name, *(str(verdicts.count(v)) for v in Verdict), firm])
     return formatting.markdown(["study", *(MANY[verdict] for verdict in Verdict), "firm"], rows)
 
@@ -100,7 +100,7 @@ def markdown(studies: Studies) -> str:
 
 
 def _cells(claim: Claim) -> list[str]:
-    paper = f'"{claim.quote}" ({claim.source})' if claim.quote else f"{claim.source} ({OWN})"
+    paper = f'"{claim.quote}" ({claim.source})' if claim.quote else f"{claim.source} ({PROJECT})"
     return list(map(formatting.escaped, (paper, claim.claim, claim.verdict, claim.measured)))
 
 

@@ -88,7 +88,7 @@ class Claim:
     rule: str = "every"
 
     @property
-    def own(self) -> bool:
+    def of_project(self) -> bool:
         """Whether it is this project's, and not a sentence of a paper."""
         return not self.quote
 
@@ -115,8 +115,8 @@ MANY = {
 
 def counts(claims: Sequence[Claim]) -> str:
     """``3 hold, 1 does not hold; of this project 2 hold``, or ``no claims``."""
-    papers, own = ([c for c in claims if c.own == mine] for mine in (False, True))
-    texts = [_counts(papers), f"of this project {_counts(own)}" if own else ""]
+    papers, project = ([c for c in claims if c.of_project == mine] for mine in (False, True))
+    texts = [_counts(papers), f"of this project {_counts(project)}" if project else ""]
     return "; ".join(filter(None, texts)) or "no claims"
 
 

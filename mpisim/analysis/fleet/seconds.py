@@ -19,9 +19,9 @@ from numba import njit
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.fleet.participants import Senders, who_sent
 from mpisim.analysis.link_model import Traffic, traffic
+from mpisim.comm.communicators import worker_ranks
 from mpisim.comm.fleet import Clients, Fleet
 from mpisim.comm.links import on_wire
-from mpisim.comm.side_channel import worker_ranks
 from mpisim.core.errors import InputError
 from mpisim.core.numerics import philox
 from mpisim.core.rng import Draw, Streams, purpose_key

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from mpisim.analysis import claims as verdicts
-from mpisim.analysis.claims import OWN, Claim, counts, firmness
+from mpisim.analysis.claims import PROJECT, Claim, counts, firmness
 from mpisim.analysis.formatting import escaped, rendered
 from mpisim.analysis.formatting import markdown as table
 from mpisim.analysis.results import files
@@ -157,7 +157,7 @@ def _sentences(shown: Sequence[Result]) -> Iterator[tuple[str, list[list[str]]]]
             for (text, _), judged in claims.items()
         ]
         paper = f'"{escaped(quote)}" ({escaped(source)})'
-        yield paper if quote else f"{escaped(source)} ({OWN})", rows
+        yield paper if quote else f"{escaped(source)} ({PROJECT})", rows
 
 
 def _by_sentence(

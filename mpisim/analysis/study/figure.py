@@ -8,19 +8,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mpisim.analysis import panels
 from mpisim.analysis.claims import SUFFIX, Claim, counts, read, table, write
 from mpisim.analysis.plot import SUFFIXES, save
+from mpisim.comm.communicators import Comm
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose, require
 from mpisim.runs.sweep.points import ALONE, ONE_RANK, Group, Point, Spread
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
-
 
 NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
 Numbers = tuple[Any, list[str]]  # what is drawn, and a line for each run that is not
@@ -145,7 +142,7 @@ class Job:
 
     study: Path
     scale: str
-    comm: MPI.Intracomm
+    comm: Comm
     command: str = ""
     accept: bool = False
     spread: Spread = ONE_RANK

@@ -54,24 +54,24 @@ class Lines:
 
     def best(self, logs: Sequence[Log]) -> dict[tuple[str, str], BestSteps]:
         """The best step of each line in each panel."""
-        found = {}
+        best = {}
         for steps in best_steps(logs, self.cost, self.y, panel=self.panel):
             for line in self.lines:
                 if line.has(steps.logs[0]):
-                    found[self.panel(steps.logs[0]), line.label] = steps
-        return by_data(found, self.order)
+                    best[self.panel(steps.logs[0]), line.label] = steps
+        return by_data(best, self.order)
 
     def draw(self, logs: Sequence[Log]) -> Any:
         """A row of panels; step sizes in the corners.
 
         A line without a step that went well is drawn with its smallest.
         """
-        found = self.best(logs)
-        names = data_sets(found)
+        best = self.best(logs)
+        names = data_sets(best)
 
         def fill(panel: Any, _: int, name: str) -> None:
             for line in self.lines:
-                steps = found.get((name, line.label))
+                steps = best.get((name, line.label))
                 runs = [log for log in logs if line.has(log) and self.panel(log) == name]
                 step = steps.step if steps else min(map(_step, runs), default=None)
                 if step is not None:
@@ -102,11 +102,11 @@ class Lines:
         word : as in `compare`, with ``what`` in words
         source : what is quoted, and from where
         """
-        found, evidence = self.best(logs), []
+        best, evidence = self.best(logs), []
         both = (less, more)
         ran = {(self.panel(log), line.label) for log in logs for line in both if line.has(log)}
-        for name in data_sets(found):
-            a, b = found.get((name, less.label)), found.get((name, more.label))
+        for name in data_sets(best):
+            a, b = best.get((name, less.label)), best.get((name, more.label))
             if a and b:
                 one = compare(name, a.logs, b.logs, self.cost, self.y, word=word)
                 steps = f"steps {a.step:g} and {b.step:g}"

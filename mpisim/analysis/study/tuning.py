@@ -16,6 +16,7 @@ from mpisim.analysis.claims import CLEAR, DECADES, Targets, needed
 from mpisim.analysis.curves import GRADIENT, Axis
 from mpisim.analysis.tune import TunedSetting, ranked
 from mpisim.core.errors import InputError
+from mpisim.runs.labels import by_key
 from mpisim.runs.log.reader import Log, read_all
 from mpisim.runs.sweep.points import SUMMARY, read_summary
 
@@ -195,7 +196,4 @@ def grouped(
     logs: Iterable[Log], key: Callable[[Log], tuple], order: Sequence[str]
 ) -> dict[tuple, list[Log]]:
     """{key(log): logs}, sorted as `by_data` does."""
-    items: dict[tuple, list[Log]] = {}
-    for log in logs:
-        items.setdefault(key(log), []).append(log)
-    return by_data(items, order)
+    return by_data(by_key(logs, key), order)

@@ -16,9 +16,9 @@ from typing import Any
 from mpisim.analysis.claims import claim_again
 from mpisim.analysis.results.artifact import CRATE, LOCK, MANIFEST
 from mpisim.analysis.results.files import of_study
-from mpisim.analysis.results.repeat import repeat
 from mpisim.analysis.study.load import FILE, load
 from mpisim.analysis.verify.checks import Check
+from mpisim.analysis.verify.repeat import repeat
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
 from mpisim.core.machine import gigabytes, reading_budget

@@ -1,24 +1,8 @@
 """Gradient estimators: one file for each family."""
 
+from mpisim.core.schema import package_table
 from mpisim.methods.estimators.base import ESTIMATORS, Estimator, estimator
 
 __all__ = ["ESTIMATORS", "Estimator", "estimator"]
 
-ESTIMATORS.provide(
-    __name__,
-    {
-        "asynchronous": ("asynchronous-sgd", "rennala", "ringmaster", "fedbuff", "shadowheart"),
-        "canita": ("canita",),
-        "dasha": ("dasha", "dasha-page", "byz-dasha-page", "dasha-mvr", "dasha-sync-mvr"),
-        "diana": ("diana", "vr-diana", "rand-diana", "adiana", "ef-bv"),
-        "downlink": ("ef21-p", "marina-p"),
-        "feedback": ("naive", "ef", "ef21", "ef21-sgdm", "1bit-adam"),
-        "locodl": ("locodl",),
-        "skipping": ("clag",),
-        "local": ("fedavg", "fedprox", "scaffold"),
-        "marina": ("marina", "pp-marina", "vr-marina", "vr-marina-online"),
-        "newton": ("fednl", "fednl-ls", "fednl-pp"),
-        "powersgd": ("powersgd",),
-        "scaffnew": ("scaffnew", "compressed-scaffnew", "tamuna"),
-    },
-)
+ESTIMATORS.provide(__name__, package_table(__file__, "modules.toml"))

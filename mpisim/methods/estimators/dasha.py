@@ -74,7 +74,7 @@ class Dasha(Participation):
         self.x, self.h_i = x, self.first(x)
         self.arrived(None, 1, dense=True)
         if self.start_ == "dense":
-            return self.send_whole()
+            return self.send_uncompressed()
         self.g_i = self.star.zeros(*self.h_i.shape)
         self.g = self.star.zeros(len(x))
         return self.g
@@ -104,7 +104,7 @@ class Dasha(Participation):
         self.g = self.g + self.star.mean(m_i)
         return self.star.broadcast(self.g)
 
-    def send_whole(self) -> np.ndarray:
+    def send_uncompressed(self) -> np.ndarray:
         """g_i = h_i."""
         m_i = self.star.dense(self.h_i)
         self.g_i, self.g = m_i.decoded(), self.star.mean(m_i)
@@ -180,7 +180,7 @@ class ByzDashaPage(DashaPage):
         self.G = self.star.zeros(self.star.n, len(x))
         return super().start(x)
 
-    def send_whole(self) -> np.ndarray:
+    def send_uncompressed(self) -> np.ndarray:
         m_i = self.star.dense(self.h_i)
         self.g_i, self.G = m_i.decoded(), self.star.collect(m_i)
         return self.star.broadcast(self.star.combine(self.G))
@@ -287,7 +287,7 @@ class DashaSyncMVR(DashaOnline):
         if not self.star.coin(float(self.p)):
             return super().estimate(x)
         self.x, self.h_i = x, sampled_gradients(self, x, self.big_B)
-        return self.send_whole()
+        return self.send_uncompressed()
 
     def theory_step(self, setting: Setting) -> Step:
         return dasha.sync_mvr(setting, float(self.a), float(self.p), self.B)

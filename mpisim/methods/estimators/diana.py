@@ -1,7 +1,7 @@
 """DIANA: workers compress the difference of their gradient and a shift that they learn.
 
 VR-DIANA adds loopless variance reduction at the workers. Rand-DIANA and EF-BV move the shifts in
-other ways.
+other ways. ADIANA and CANITA are accelerated, with a control point.
 """
 
 from __future__ import annotations
@@ -21,21 +21,11 @@ from mpisim.theory import derived, saq, stepsizes
 from mpisim.theory.setting import Setting, Step
 
 
-class DianaFamily(Participation):
-    """What DIANA and VR-DIANA share: shifts h_i, and what is sent."""
-
-    alpha: float | Theory
-    unbiased = True
+class Shifted(Estimator):
+    """Shifts h_i, which start at 0."""
 
     h_i = PerWorker("shifts")
     h = AtServer("their mean")
-
-    def check(self) -> None:
-        if self.alpha == "theory":
-            omega = unbiased(self.compressor, self.compressor.shift_omega, "alpha")
-            self.alpha = 1 / (1 + omega)
-        require(float(self.alpha) >= 0, "method.alpha", self.alpha, 'a number >= 0 or "theory"')
-        super().check()
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.start_shifts(x)
@@ -45,6 +35,20 @@ class DianaFamily(Participation):
         """h_i^0 = 0, and their mean h^0."""
         self.h_i = self.star.zeros(self.star.m, len(x))
         self.h = self.star.zeros(len(x))
+
+
+class DianaFamily(Shifted, Participation):
+    """What DIANA and VR-DIANA share: how shifts move, and what is sent."""
+
+    alpha: float | Theory
+    unbiased = True
+
+    def check(self) -> None:
+        if self.alpha == "theory":
+            omega = unbiased(self.compressor, self.compressor.shift_omega, "alpha")
+            self.alpha = 1 / (1 + omega)
+        require(float(self.alpha) >= 0, "method.alpha", self.alpha, 'a number >= 0 or "theory"')
+        super().check()
 
     def send(self, g_i: np.ndarray) -> np.ndarray:
         """`collect`, and g^k to all workers."""
@@ -111,7 +115,7 @@ class Diana(DianaFamily):
 
 
 @estimator("rand-diana")
-class RandDiana(Estimator):
+class RandDiana(Shifted):
     """Rand-DIANA (Shulgin and Richtarik, 2022): shifts are old gradients.
 
     m_i^k     = Q(grad f_i(x^k) - h_i^k)
@@ -126,19 +130,11 @@ class RandDiana(Estimator):
     p: float | Theory = "theory"
     unbiased = True
 
-    h_i = PerWorker("shifts")
-    h = AtServer("their mean")
-
     def check(self) -> None:
         theory = 1.0
         if self.p == "theory":
             theory = 1 / (1 + unbiased(self.compressor, self.compressor.shift_omega, "p"))
         self.p = probability(self.p, theory)
-
-    def start(self, x: np.ndarray) -> np.ndarray:
-        self.h_i = self.star.zeros(self.star.m, len(x))
-        self.h = self.star.zeros(len(x))
-        return self.estimate(x)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         g_i = self.oracle.gradients(x)
@@ -153,7 +149,7 @@ class RandDiana(Estimator):
 
 
 @estimator("ef-bv")
-class EFBV(Estimator):
+class EFBV(Shifted):
     """EF-BV (Condat, Yi, Richtarik, 2022, arXiv 2205.04180): EF21 and DIANA are its ends.
 
     d_i^k     = C(grad f_i(x^k) - h_i^k)
@@ -171,19 +167,11 @@ class EFBV(Estimator):
     lambda_: float | Theory = "theory"
     nu: float | Theory = "theory"
 
-    h_i = PerWorker("shifts")
-    h = AtServer("their mean")
-
     def check(self) -> None:
         omega, n = self.compressor.omega or 0.0, self.star.n
         self.lambda_ = probability(self.lambda_, 1 / (1 + omega), "lambda")
         averaged = omega if self.compressor.correlated else omega / n
         self.nu = probability(self.nu, 1 / (1 + averaged), "nu")
-
-    def start(self, x: np.ndarray) -> np.ndarray:
-        self.h_i = self.star.zeros(self.star.m, len(x))
-        self.h = self.star.zeros(len(x))
-        return self.estimate(x)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         d_i = self.compress(self.oracle.gradients(x) - self.h_i)
@@ -299,3 +287,60 @@ class VRDiana(DianaFamily):
 
     def theory_step(self, setting: Setting) -> Step:
         return stepsizes.vr_diana(setting, self.oracle.samples / self.b)
+
+
+@estimator("canita")
+class Canita(DianaFamily):
+    """CANITA (Li and Richtarik, 2021, arXiv 2107.09461): accelerated, for convex f without mu.
+
+    y^k       = theta_k x^k + (1 - theta_k) w^k
+    g^k       = h^k + (1/n) sum_i Q(grad f_i(y^k) - h_i^k)
+    h_i^{k+1} = h_i^k + alpha Q(grad f_i(w^k) - h_i^k)
+    x^{k+1}   = x^k - (eta / theta_k) g^k
+    z^{k+1}   = theta_k x^{k+1} + (1 - theta_k) w^k
+    w^{k+1}   = z^{k+1} with probability p, else w^k
+
+    p : all workers share the coin; "theory" is 1 / (1 + b), b = min(omega, sqrt(omega (1 + omega)^2
+        / n))
+    alpha : in (0, 1]; "theory" is 1 / (1 + omega)
+
+    theta_k = 2 / (p (k + a)) with a = max(4 / p, 8 / alpha). The step size is eta, and the log's
+    x^k is w^k. All points start at x^0, and shifts at 0. A worker sends two messages a round.
+
+    Of the paper only the abstract was at hand. So these lines, theta_k and the step "theory" are
+    derived (`mpisim.theory.derived`), with a rate of the abstract's order; the paper's may differ.
+    """
+
+    p: float | Theory = "theory"
+    alpha: float | Theory = "theory"
+
+    server_stepsize = 1.0
+    estimates_gradient = False
+    x = Shared("x^k")
+
+    def check(self) -> None:
+        omega = 0.0
+        if "theory" in (self.p, self.alpha):
+            omega = unbiased(self.compressor, self.compressor.shift_omega, "p")
+        self.p = probability(self.p, derived.canita_probability(omega, self.star.n))
+        self.alpha = probability(self.alpha, 1 / (1 + omega), "alpha")
+        self.a = derived.canita_offset(self.p, self.alpha)
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        self.start_shifts(x)
+        self.x = x
+        return self.estimate(x)
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        w, eta, p = x, self.star.stepsize, float(self.p)
+        theta = 2 / (p * (self.star.round + self.a))
+        y = theta * self.x + (1 - theta) * w
+        mean = self.star.mean(self.compress(self.oracle.gradients(y) - self.h_i))
+        g = self.star.broadcast(self.h + mean)
+        self.collect(self.oracle.gradients(w))  # moves the shifts
+        self.x = self.x - eta / theta * g
+        z = theta * self.x + (1 - theta) * w
+        return w - z if self.star.coin(p) else 0 * w
+
+    def theory_step(self, setting: Setting) -> Step:
+        return derived.canita(setting, float(self.p), float(self.alpha))

@@ -21,7 +21,6 @@ import numpy as np
 
 from mpisim.core.errors import InputError
 from mpisim.core.machine import ReadingBudget, gigabytes
-from mpisim.core.schema import choose
 from mpisim.problems.data import libsvm
 from mpisim.problems.data.find import (
     DataFile,
@@ -243,12 +242,3 @@ def load_pixels(name: str) -> tuple[np.ndarray, str]:
         images, _ = load_images(name)
     rows = images.reshape(len(images), -1)
     return rows, sha256(np.ascontiguousarray(rows).data)
-
-
-def read_cifar(path: Path, kind: str = "cifar10") -> tuple[np.ndarray, np.ndarray]:
-    """Images (rows, 3, 32, 32) and labels (rows,), uint8, of a CIFAR file; or `InputError`.
-
-    ``kind`` is cifar10 or cifar100 (fine labels).
-    """
-    choose(CIFAR_CLASSES, kind, "kind")
-    return parse_cifar(read_content(path), str(path), kind)

@@ -11,17 +11,14 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
+from mpisim.core.registry import registered
+
 MODELS: dict[str, Callable[[tuple[int, ...], int, float], nn.Module]] = {}
 
 
 def model(name: str):
     """Decorator of a function (shape of a sample, classes, width) -> Module: registers it."""
-
-    def register(function):
-        MODELS[name] = function
-        return function
-
-    return register
+    return registered(MODELS, name)
 
 
 def _conv(inputs: int, outputs: int, kernel: int, stride: int = 1) -> nn.Conv2d:

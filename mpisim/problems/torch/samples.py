@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from mpisim.core.errors import InputError, library
+from mpisim.core.registry import registered
 from mpisim.core.rng import Streams
 from mpisim.core.schema import choose
-from mpisim.problems.data.content import load_images, read_cifar
+from mpisim.problems.data.content import load_images, parse_cifar, read_content
 from mpisim.problems.data.find import folders, locate, missing
 
 CIFAR10_PART = ("cifar10_train_first4000.bin", "cifar10_test_first1000.bin")
@@ -76,12 +77,7 @@ SAMPLES: dict[str, Callable[[], Samples]] = {}
 
 def data_set(name: str):
     """Decorator of a function () -> `Samples`: registers it under ``name``."""
-
-    def register(function: Callable[[], Samples]) -> Callable[[], Samples]:
-        SAMPLES[name] = function
-        return function
-
-    return register
+    return registered(SAMPLES, name)
 
 
 @lru_cache(maxsize=2)
@@ -129,7 +125,7 @@ def cifar10_part() -> Samples:
         path = locate(name)
         if path is None:
             raise missing(name)
-        parts.append(read_cifar(path))
+        parts.append(parse_cifar(read_content(path), str(path), "cifar10"))
     return _of_images(*parts[0], *parts[1], 10)
 
 

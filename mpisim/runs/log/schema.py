@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
 
 import numpy as np
 
 from mpisim.comm.ledger import COLUMNS as BITS
+from mpisim.core.schema import package_table
 
 SCHEMA_VERSION = 1
 DIGEST = "rows_sha256"  # the attribute with `journal.digest` of all rows
 
 Column = tuple[str, type, str, str]  # name, type, units, description
 
-ITERATE, REFERENCE, ORACLE, TIMES, WORKERS, LABELS = (
-    [(name, getattr(np, kind), units, text) for name, (kind, units, text) in table.items()]
-    for table in tomllib.loads(Path(__file__).with_name("columns.toml").read_text("utf-8")).values()
-)
+
+def _columns(table: dict[str, list[str]]) -> list[Column]:
+    return [(name, getattr(np, kind), units, text) for name, (kind, units, text) in table.items()]
+
+
+_TABLES = package_table(__file__, "columns.toml")
+OF_METRICS = {name: _columns(table) for name, table in _TABLES.pop("metrics").items()}
+ITERATE, REFERENCE, ORACLE, TIMES, WORKERS, LABELS = map(_columns, _TABLES.values())
 LEDGER: list[Column] = [
     (name, np.int64, "bit" if "bits" in name else "1", text) for name, text in BITS.items()
 ]

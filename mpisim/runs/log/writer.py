@@ -16,20 +16,17 @@ from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import h5py
 import numpy as np
 
-from mpisim.comm.communicators import side_of
+from mpisim.comm.communicators import Comm, side_of
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, OutputError
 from mpisim.core.files import FileLock, Locked, create_atomic, image, leads_to, make_folder, writing
 from mpisim.runs.log.journal import RECORD_ROWS, Journal, Mark, path_for
 from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION, Column, row_type, worker_columns
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
 
 FLUSH_SECONDS = 1.0  # within which rows are in the journal, and the first ones in the HDF5 file
 BEHIND_SECONDS, BEHIND_SHARE = 10.0, 0.1  # by how much the HDF5 file may be behind; of elapsed ones
@@ -223,7 +220,7 @@ def now() -> str:
 
 
 @contextmanager
-def locked(comm: MPI.Intracomm, log: Path | None) -> Iterator[None]:
+def locked(comm: Comm, log: Path | None) -> Iterator[None]:
     """Hold the lock of a log, on rank 0, while a run writes it. Collective.
 
     Every rank raises the same `InputError` if another process holds it, or if there can be no log

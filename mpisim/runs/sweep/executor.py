@@ -16,9 +16,8 @@ from itertools import chain
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from mpisim.comm.communicators import groups_of, meet, side_of
+from mpisim.comm.communicators import Comm, groups_of, meet, side_of
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, MpisimError
 from mpisim.core.machine import available_memory
@@ -41,14 +40,11 @@ from mpisim.runs.sweep.progress import PointLines
 from mpisim.runs.sweep.queue import Claims, limits, new_claims, share
 from mpisim.runs.sweep.runner import GO_ON, LOOK_SECONDS, Sweep, Watch, run_points
 
-if TYPE_CHECKING:
-    from mpi4py import MPI
-
 
 def sweep(
     folder: Path,
     grid: list[Tables],
-    comm: MPI.Intracomm,
+    comm: Comm,
     command: str = "",
     accept: bool = False,
     spread: Spread = ONE_RANK,
@@ -109,7 +105,7 @@ def _begin(folder: Path, grid: list[Tables], ranks: int, accept: bool, shard: Sh
     return points
 
 
-def _run_alone(sweep: Sweep, numbers: Sequence[int], size: int, comm: MPI.Intracomm) -> None:
+def _run_alone(sweep: Sweep, numbers: Sequence[int], size: int, comm: Comm) -> None:
     """Run points one after the other on all ranks of the job. Collective.
 
     A point that asks for no ranks has ``size`` of them; the others sleep.
@@ -124,7 +120,7 @@ def _run_alone(sweep: Sweep, numbers: Sequence[int], size: int, comm: MPI.Intrac
 
 
 def _run_in_groups(
-    sweep: Sweep, numbers: Sequence[int], size: int, groups: int, comm: MPI.Intracomm
+    sweep: Sweep, numbers: Sequence[int], size: int, groups: int, comm: Comm
 ) -> None:
     """Run points on groups of ``size`` ranks each. Collective.
 
@@ -157,7 +153,7 @@ def _run_in_groups(
             sweep.report_left()
 
 
-def _require_shared(side: MPI.Intracomm, claims: Claims, runs: bool) -> None:
+def _require_shared(side: Comm, claims: Claims, runs: bool) -> None:
     """`InputError` on every rank unless all that run points see the same folder."""
     blind = side.allgather(here().host if runs and not claims.folder.is_dir() else "")
     if hosts := sorted({*blind} - {""}):
@@ -210,7 +206,7 @@ def _run_process(
     """What a process does. Ctrl-C reaches the parent alone, which stops all groups."""
     os.setpgid(0, 0)
 
-    def work(comm: MPI.Intracomm) -> int:
+    def work(comm: Comm) -> int:
         sweep.signals.watch = Watch(claims, nobody, parent)
         run_points(sweep, points, claims, jobs, 1, comm)
         return 0

@@ -104,6 +104,8 @@ def _values(path: tuple[str, ...], node: Any) -> list[list[Tables]]:
 def _alternatives(key: str, node: Any) -> list[Tables]:
     """The dimension ``[[sweep.KEY]]``: whole tables, merged over those of the file."""
     allowed = ", ".join((*TABLES, *LISTS))
+    if "." in key:
+        raise InputError(f'sweep."{key}": a key with a dot has no quotes: {key} = [...]')
     if not _are_tables(node):
         raise InputError(
             f"sweep.{key}: unknown key; allowed: folder, {', '.join(LISTS)}, TABLE.KEY ="

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mpisim.comm.side_channel import worker_ranks
+from mpisim.comm.communicators import worker_ranks
 from mpisim.core.errors import InputError
 from mpisim.runs import identity
 from mpisim.runs.experiment import Experiment, Run, parse

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mpisim.comm.communicators import on_subset, side_of
+from mpisim.comm.communicators import Comm, on_subset, side_of
 from mpisim.comm.job import on_first, together
 from mpisim.core.errors import InputError
 from mpisim.core.terminal import report
@@ -25,9 +25,6 @@ from mpisim.runs.stop import COMPLETE, STOPPED, StopSignals
 from mpisim.runs.sweep.points import Group, Outcome, Point, Shard, stamp_of
 from mpisim.runs.sweep.progress import Board, PointLines
 from mpisim.runs.sweep.queue import Claims, Queue
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
 
 GO_ON = "the same command continues"
 LOOK_SECONDS = 0.25
@@ -91,7 +88,7 @@ def run_points(
     claims: Claims,
     groups: int,
     ranks: int,
-    comm: MPI.Intracomm,
+    comm: Comm,
     board: Board | None = None,
 ) -> None:
     """Run ``points`` until none is left, or the sweep stops. Collective.
@@ -132,9 +129,7 @@ def run_points(
             return
 
 
-def _run(
-    sweep: Sweep, point: Point, cache: ProblemCache, comm: MPI.Intracomm, **how: Any
-) -> Outcome:
+def _run(sweep: Sweep, point: Point, cache: ProblemCache, comm: Comm, **how: Any) -> Outcome:
     """Run a point on all ranks of ``comm``; ``how``: more keys of `Output`. Collective.
 
     The caller holds the lock of the log.

@@ -6,7 +6,7 @@ for each that is not 0, and these digits are coded as `mpisim.wire.codecs.symbol
 norms stand behind. The scale that is expected of levels is that of normal entries: the largest
 level allowed, of the mean coordinate, divided by the root of the length of a block.
 
-The functions `encode` and `decode` are those of a `mpisim.wire.codecs.Codec`.
+The functions `encode` and `decode` are those that `mpisim.wire.codecs` describes.
 """
 
 from __future__ import annotations

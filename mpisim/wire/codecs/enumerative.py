@@ -11,7 +11,7 @@ wire), then, for each stretch of at most 1024 coordinates, of d' coordinates wit
 and ones up to the next byte. For d <= 1024 that is the paper's 31 + log d + log C(d, n0) + signs +
 levels. Longer vectors are cut, as ranks are numbers of up to d bits and would take quadratic time.
 
-The functions `encode` and `decode` are those of a `mpisim.wire.codecs.Codec`.
+The functions `encode` and `decode` are those that `mpisim.wire.codecs` describes.
 """
 
 from __future__ import annotations

@@ -250,15 +250,7 @@ def _read_row(buffered, pos, stop, held, row, sizes, weights, costs, kinds, expe
     for t in range(ends.size - 1):
         _set_model(counts, prior, strength, start, lookup)
         for j in range(ends[t], ends[t + 1]):
-            slot = x & low
-            entry = lookup[slot >> shift]
-            slot -= entry >> np.uint64(16) & np.uint64(0xFFFFFF)
-            if slot >= entry >> np.uint64(40):  # the number belongs to a later symbol
-                slot, s = x & low, entry & np.uint64(0x1FF)
-                while start[s + one] <= slot:
-                    s += one
-                entry = _entry(s, start[s], start[s + one] - start[s])
-                slot -= start[s]
+            entry, slot = _entry_at(x & low, start, lookup, shift)
             s, signed = entry & np.uint64(0x1FF), entry >> np.uint64(15) & one
             counts[s] += 1
             if begun < BEGIN:
@@ -276,11 +268,30 @@ def _read_row(buffered, pos, stop, held, row, sizes, weights, costs, kinds, expe
     wanted, bits, _, _ = head_of(counts, d, weights, costs, kinds, expected)
     if left > 0 or ans.log2(x) != begun or head != wanted or head_bits != bits:
         return buffer.ENTROPY, np.uint64(0)
-    for j in range(first - 1, -1, -1):
-        if row[j] & 255:
-            row[j] |= np.uint16(NAN * np.int64(x & one))
-            x >>= one
-    return 0, x & np.uint64((1 << held) - 1)
+    return 0, _take_signs(row[:first], x) & np.uint64((1 << held) - 1)
+
+
+@njit(cache=True, forceinline=True)
+def _entry_at(slot, start, lookup, shift):
+    """The entry of the symbol that has this number, and the number among that symbol's."""
+    entry = lookup[slot >> shift]
+    rest = slot - (entry >> np.uint64(16) & np.uint64(0xFFFFFF))
+    if rest >= entry >> np.uint64(40):  # the number belongs to a later symbol
+        s, one = entry & np.uint64(0x1FF), np.uint64(1)
+        while start[s + one] <= slot:
+            s += one
+        entry, rest = _entry(s, start[s], start[s + one] - start[s]), slot - start[s]
+    return entry, rest
+
+
+@njit(cache=True)
+def _take_signs(symbols, x):
+    """The state after the signs of these symbols, which are set from its bits, the last first."""
+    for j in range(len(symbols) - 1, -1, -1):
+        if symbols[j] & 255:
+            symbols[j] |= np.uint16(NAN * np.int64(x & np.uint64(1)))
+            x >>= np.uint64(1)
+    return x
 
 
 @njit(cache=True)

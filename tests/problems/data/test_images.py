@@ -50,7 +50,8 @@ def test_cifar(tmp_path, kind, classes):
     labels = np.stack([some(6, top, seed=top) for top in classes], axis=1)
     pixels = some((6, 3072))
     (tmp_path / "f.xz").write_bytes(lzma.compress(np.hstack([labels, pixels]).tobytes()))
-    got, got_labels = reading.read_cifar(tmp_path / "f.xz", kind)
+    content = reading.read_content(tmp_path / "f.xz")
+    got, got_labels = reading.parse_cifar(content, "f.xz", kind)
     np.testing.assert_array_equal(got, pixels.reshape(6, 3, 32, 32))
     np.testing.assert_array_equal(got_labels, labels[:, -1])
 
