@@ -10,7 +10,8 @@ import numpy as np
 
 from mpisim.analysis import panels, style
 from mpisim.analysis.claims import Claim, Evidence, decided, state
-from mpisim.analysis.fleet import seconds as model
+from mpisim.analysis.fleet.rounds import rounds_of
+from mpisim.analysis.fleet.seconds import seconds as seconds_of
 from mpisim.comm.fleet import Fleet
 from mpisim.runs.log.reader import Log
 
@@ -31,9 +32,9 @@ def last_rounds(logs: Sequence[Log]) -> dict[Key, np.ndarray]:
     """Seconds of the last round on each fleet, (draws,): on the links, both ways, without work."""
     fleet, table = Fleet("mlab:US", seconds=0.0), {}
     for log in logs:
-        rounds = model.rounds_of(log, fleet)
+        rounds = rounds_of(log, fleet)
         links = dataclasses.replace(rounds, seconds=rounds.computing)  # no server's seconds
-        drawn = [model.seconds(links, fleet, seed).seconds for seed in range(DRAWS[log.n])]
+        drawn = [seconds_of(links, fleet, seed).seconds for seed in range(DRAWS[log.n])]
         table[log.n, str(log.config["compressor"]["name"])] = np.diff(drawn)[:, -1]
     return {key: table[key] for key in ROUNDS if key in table}
 

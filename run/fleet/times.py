@@ -9,7 +9,8 @@ import numpy as np
 
 from mpisim.analysis import labels
 from mpisim.analysis.claims import Evidence, Verdict, of_seeds
-from mpisim.analysis.fleet import seconds as model
+from mpisim.analysis.fleet.rounds import rounds_of, rows_of
+from mpisim.analysis.fleet.seconds import seconds as seconds_of
 from mpisim.analysis.study import value_of
 from mpisim.comm.fleet import Fleet
 from mpisim.runs.log.reader import Log
@@ -121,15 +122,13 @@ def times(
 def _drawn(method: str, logs: Sequence[Log], one: Fleet) -> Times:
     """On `DRAWS` fleets, with one of the runs each; infinity unless all reach the target."""
     runs = [
-        model.rows_of(model.rounds_of(log, one), slice(at + 1))
-        for log in logs
-        if (at := row(log)) is not None
+        rows_of(rounds_of(log, one), slice(at + 1)) for log in logs if (at := row(log)) is not None
     ]
     if len(runs) < len(logs):
         return Times(method, dict.fromkeys(range(1, DRAWS + 1), float("inf")))
     taken, left_out = {}, []
     for seed in range(1, DRAWS + 1):
-        result = model.seconds(runs[seed % len(runs)], one, seed)
+        result = seconds_of(runs[seed % len(runs)], one, seed)
         taken[seed] = float(result.seconds[-1])
         left_out.append(result.left_out)
     return Times(method, taken, left_out=float(np.mean(left_out)))

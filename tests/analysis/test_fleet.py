@@ -13,7 +13,8 @@ from scipy import integrate
 from scipy.stats import norm
 
 from mpisim.analysis.fleet import seconds as seconds_of_fleets
-from mpisim.analysis.fleet.seconds import FleetSeconds, Rounds, fedscale, made, seconds
+from mpisim.analysis.fleet.rounds import Rounds, fedscale, made
+from mpisim.analysis.fleet.seconds import FleetSeconds, seconds
 from mpisim.analysis.link_model import ModelledSeconds, Traffic
 from mpisim.cli import main
 from mpisim.comm.fleet import Fleet

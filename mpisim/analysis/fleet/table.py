@@ -13,7 +13,8 @@ import numpy as np
 from mpisim.analysis import formatting, style
 from mpisim.analysis.costs import Target
 from mpisim.analysis.curves import about_model, about_seconds
-from mpisim.analysis.fleet.seconds import Seconds, on_a_clock, rounds_of
+from mpisim.analysis.fleet.rounds import on_a_clock, rounds_of
+from mpisim.analysis.fleet.seconds import Seconds
 from mpisim.analysis.fleet.seconds import seconds as seconds_of
 from mpisim.analysis.run_groups import common_title, group_runs
 from mpisim.comm.fleet import Fleet

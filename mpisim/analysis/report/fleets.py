@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis.costs import Target
-from mpisim.analysis.fleet.seconds import on_a_clock
+from mpisim.analysis.fleet.rounds import on_a_clock
 from mpisim.analysis.fleet.table import LEVELS, fleet_costs
 from mpisim.analysis.run_groups import RunGroup
 from mpisim.comm.fleet import Fleet
