@@ -13,15 +13,16 @@ from mpisim.wire.exponents import Exponents
 from mpisim.wire.levels import Levels
 from mpisim.wire.signs import Points, Signs
 from mpisim.wire.sparse import Explicit
-from mpisim.wire.values import Factors, ValuesMessage
+from mpisim.wire.values import CodedValues, ValuesMessage
 
 
 def entropies(message: Message) -> dict[str, float]:
     """Bits of a worker's message that an ideal code would need, on average, by what they are for.
 
-    Floats need all their bits, those of factors all but their exponents'. Levels and exponents need
-    the entropy of their frequencies in all messages together, and a sign for each that is not zero.
-    Indices need log2 C(d, k). A message of a class that is not mpisim's counts as it is encoded.
+    Floats need all their bits, those of factors and eigenvectors all but their exponents'. Levels
+    and exponents need the entropy of their frequencies in all messages together, and a sign for
+    each that is not zero. Indices need log2 C(d, k). A message of a class that is not mpisim's
+    counts as it is encoded.
     """
     form = message.form
     workers, bits = max(1, form.workers), form.precision.bits
@@ -44,7 +45,7 @@ def entropies(message: Message) -> dict[str, float]:
         k = message.indices.shape[1]
         subsets = lgamma(form.d + 1) - lgamma(k + 1) - lgamma(form.d - k + 1)  # log C(d, k)
         return {"indices": subsets / log(2), "values": float(bits * k)}
-    if isinstance(message, Factors):
+    if isinstance(message, CodedValues):
         numbers = raw(message.values).astype(np.uint64) >> np.uint64(bits - 9) & np.uint64(255)
         signs, rest = np.count_nonzero(numbers) / workers, (bits - 9) * numbers.size / workers
         return {"signs": signs, "exponents": _order_0(numbers), "mantissas": rest}

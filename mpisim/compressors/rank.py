@@ -104,9 +104,11 @@ class SymmetricRankK(Compressor):
     squares of the other eigenvalues, so that alpha = k / D. C is biased.
 
     k : the rank, from 1 to D
+    codec : as of `rank-k`, for these values
     """
 
     k: int
+    codec: Literal["paper", "entropy"] = "paper"
 
     def check(self) -> None:
         self.D = (isqrt(8 * self.d + 1) - 1) // 2
@@ -116,7 +118,7 @@ class SymmetricRankK(Compressor):
         require(1 <= self.k <= self.D, "compressor.k", self.k, f"from 1 to D = {self.D}")
 
     def form(self, draw: Draw) -> SpectralForm:
-        return SpectralForm(self.d, draw.workers, self.precision, self.D, self.k)
+        return SpectralForm(self.d, draw.workers, self.precision, self.D, self.k, self.codec)
 
     def compress(self, v: np.ndarray, draw: Draw) -> Spectral:
         form = self.form(draw)

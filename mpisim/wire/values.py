@@ -1,6 +1,4 @@
-"""Messages that are values of a known number, one behind the other.
-
-Vectors, factors, coefficients, and eigenvectors with their eigenvalues.
+"""Messages that are values of a known number: vectors, factors, coefficients, eigenvectors.
 
 `mpisim.wire.sparse` has those that are some coordinates of a vector.
 """
@@ -10,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -126,9 +125,33 @@ def is_sent_itself(k: int, shape: tuple[int, int]) -> bool:
     return min(k, a, b) * (a + b) > a * b
 
 
+class CodedValuesForm(ValuesForm):
+    """Codec "entropy": signs and 8 upper bits of exponents are coded, the rest stands behind."""
+
+    codec: str
+
+    @property
+    def sizes(self) -> np.ndarray | None:  # type: ignore[override]
+        if self.codec == "entropy":
+            return None
+        return same(self.workers, prod(self.shape[1:]) * self.precision.wire.itemsize)
+
+    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Any:
+        if self.codec != "entropy":
+            return super().decode(data, sizes)
+        data, sizes = checked(self, data, sizes)
+        low, payload = self.precision.bits - 9, np.empty(self.workers, np.int64)
+        shape = self.workers, prod(self.shape[1:])
+        codes, lower = np.empty(shape, np.uint16), np.empty(shape, np.uint64)
+        check(*entropy.read_symbols(data, sizes, codes, lower, low, payload))
+        numbers = codes.astype(np.uint64) << np.uint64(low) | lower
+        values = numbers.astype(UNSIGNED[self.precision.wire.itemsize]).view(self.precision.wire)
+        return self.message(self, values.reshape(self.shape), payload)
+
+
 @dataclasses.dataclass(eq=False)
-class Factors(ValuesMessage, KernelMessage, CodedMessage):
-    """``values``: shape (m, values of a message)."""
+class CodedValues(ValuesMessage, CodedMessage):
+    """Messages of a `CodedValuesForm`."""
 
     payload: np.ndarray | None = None
 
@@ -143,11 +166,18 @@ class Factors(ValuesMessage, KernelMessage, CodedMessage):
     def encode(self) -> Packed:
         if self.form.codec != "entropy":
             return super().encode()
-        numbers, low = raw(self.values).astype(np.uint64), np.uint64(self.form.precision.bits - 9)
+        low = np.uint64(self.form.precision.bits - 9)
+        shape = self.form.workers, prod(self.form.shape[1:])
+        numbers = raw(self.values).astype(np.uint64).reshape(shape)
         codes = (numbers >> low).astype(np.uint16)
         lower = numbers & ((np.uint64(1) << low) - np.uint64(1))
         data, self.payload = entropy.write_symbols(codes, lower, int(low))
         return Packed(data, bytes_for(self.payload), self.payload)
+
+
+@dataclasses.dataclass(eq=False)
+class Factors(KernelMessage, CodedValues):
+    """``values``: shape (m, values of a message)."""
 
     def layer_bits(self) -> np.ndarray | None:
         if self.form.codec == "entropy":
@@ -166,12 +196,11 @@ class Factors(ValuesMessage, KernelMessage, CodedMessage):
 
 
 @dataclasses.dataclass(eq=False)
-class FactorsForm(ValuesForm):
+class FactorsForm(CodedValuesForm):
     """Matrices of the given ``shapes`` and of rank k at most, one behind the other.
 
     A matrix X (a, b) travels as P (a, r) and then Q (b, r), row by row, r = min(k, a, b), and is
-    P Q^T; where that is more than a b values, as X itself. With the codec "entropy" the sign and
-    the upper 8 bits of the exponents of all values are coded together, and the rest stands behind.
+    P Q^T; where that is more than a b values, as X itself.
     """
 
     message = Factors
@@ -187,23 +216,6 @@ class FactorsForm(ValuesForm):
     @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
         return self.workers, sum(self.counts)
-
-    @property
-    def sizes(self) -> np.ndarray | None:  # type: ignore[override]
-        if self.codec == "entropy":
-            return None
-        return same(self.workers, self.shape[1] * self.precision.wire.itemsize)
-
-    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Factors:
-        if self.codec != "entropy":
-            return super().decode(data, sizes)
-        data, sizes = checked(self, data, sizes)
-        low, payload = self.precision.bits - 9, np.empty(self.workers, np.int64)
-        codes, lower = np.empty(self.shape, np.uint16), np.empty(self.shape, np.uint64)
-        check(*entropy.read_symbols(data, sizes, codes, lower, low, payload))
-        numbers = codes.astype(np.uint64) << np.uint64(low) | lower
-        values = numbers.astype(UNSIGNED[self.precision.wire.itemsize]).view(self.precision.wire)
-        return Factors(self, values, payload)
 
     def parts(self, values: np.ndarray) -> Iterator[list[np.ndarray]]:
         """[P (m, a, r), Q (m, b, r)] or [X (m, a, b)] of each matrix: views of ``values``.
@@ -294,7 +306,7 @@ def _combine(out, ptr, rows, which, values):
             t += 1
 
 
-class Spectral(ValuesMessage):
+class Spectral(CodedValues):
     """``values``: (m, k, D + 1), an eigenvalue and its vector in each row.
 
     Decodes to the triangle of sum_t lambda_t u_t u_t^T (`mpisim.core.numerics.triangles`).
@@ -307,20 +319,17 @@ class Spectral(ValuesMessage):
 
 
 @dataclasses.dataclass(eq=False)
-class SpectralForm(ValuesForm):
+class SpectralForm(CodedValuesForm):
     """``k`` pairs of a matrix with ``side`` rows, d = side (side + 1) / 2."""
 
     message = Spectral
     side: int
     k: int
+    codec: str = "paper"
 
     @property
     def shape(self) -> tuple[int, int, int]:  # type: ignore[override]
         return self.workers, self.k, self.side + 1
-
-    @property
-    def sizes(self) -> np.ndarray:  # type: ignore[override]
-        return same(self.workers, self.k * (self.side + 1) * self.precision.wire.itemsize)
 
 
 @njit(cache=True)

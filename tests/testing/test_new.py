@@ -46,19 +46,24 @@ def test_what_is_made_has_no_placeholders(made):
         assert not re.search("NAME|FILE|CLASS|LABEL", path.read_text())
 
 
+CHECKED = {
+    "my_compressor.py": "compressor my-compressor (k = 3)",
+    "my_estimator.py": "method my-estimator",
+    "my_method.py": "method my-method (local_steps = 2)",
+    "my_problem.py": "problem my-problem",
+    "small_fedavg.py": "method small-fedavg",
+}
+
+
 @pytest.mark.mpi
 def test_what_is_made_passes_mpisim_check_on_several_ranks(made):
-    files = [str(made / f"my_{kind}.py") for kind in SETTINGS]
-    files.append(str(Path(__file__).with_name("small_fedavg.py")))
-    job = python("mpisim", "check", *files)
+    """Two of the files, drawn by the seed, and one that has nothing to check on ranks."""
+    files = [*sampled(CHECKED, 2), "my_metric.py"]
+    assert {f"my_{kind}.py" for kind in SETTINGS} <= {*CHECKED, "my_metric.py"}
+    places = {"small_fedavg.py": Path(__file__).parent}
+    job = python("mpisim", "check", *(str(places.get(file, made) / file) for file in files))
     lines = job.stdout.splitlines()
-    for subject in (
-        "compressor my-compressor (k = 3)",
-        "method my-estimator",
-        "method my-method (local_steps = 2)",
-        "method small-fedavg",
-        "problem my-problem",
-    ):
+    for subject in (CHECKED[file] for file in files[:-1]):
         for what in ("run in two parts", "same log on 3 ranks", "begun on 1 rank and ended on 3"):
             assert any(line.startswith(f"ok      {subject}: ") and what in line for line in lines)
 

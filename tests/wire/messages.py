@@ -21,7 +21,7 @@ PRECISIONS = [Precision(wire, arithmetic) for wire in WIDTHS for arithmetic in W
 KINDS = ["dense", "seeded", "explicit", "entropy explicit", "levels", "block levels"]
 KINDS += ["worker levels", "e1 levels", "entropy levels", "exponents", "entropy exponents"]
 KINDS += ["signs", "points", "entropy points", "sum", "factors", "entropy factors", "fewer"]
-KINDS += ["spectral"]
+KINDS += ["spectral", "entropy spectral"]
 
 
 def random_message(
@@ -69,9 +69,9 @@ def random_message(
         kinds = "entropy points", "fewer", "points"
         parts = tuple(random_message(one, rng, d, m, precision) for one in kinds)
         return Sum(SumForm(m, precision, tuple(part.form for part in parts)), parts)
-    if kind == "spectral":  # of a matrix (D, D), with what is left of d as zeros
+    if kind.endswith("spectral"):  # of a matrix (D, D), with what is left of d as zeros
         side = int(rng.integers(1, 1 + max(1, int(np.sqrt(2 * d) - 0.5))))
-        form = SpectralForm(d, m, precision, side, int(rng.integers(1, side + 1)))
+        form = SpectralForm(d, m, precision, side, int(rng.integers(1, side + 1)), codec)
         return Spectral(form, _floats(rng, form.shape, wire))
     if kind.endswith("factors"):
         cut = int(rng.integers(0, d + 1))

@@ -63,7 +63,7 @@ def test_total_is_the_sum_in_worker_order(kind, precision):
 
 
 @each_kind
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(seed=seeds, data=st.binary(max_size=80), cut=st.lists(st.integers(0, 80), max_size=2))
 def test_arbitrary_bytes_are_a_message_or_a_wire_error(kind, seed, data, cut):
     rng = np.random.default_rng(seed)
@@ -73,7 +73,7 @@ def test_arbitrary_bytes_are_a_message_or_a_wire_error(kind, seed, data, cut):
 
 
 @each_kind
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=50)
 @given(
     seed=seeds, flips=st.lists(st.integers(0, 10**6), min_size=1, max_size=3), cut=st.integers(0, 3)
 )
