@@ -197,7 +197,7 @@ def computed(monkeypatch):
 
     watch(design.row_kernels, "sweep", lambda form, kind, want, ids, *_: len(ids))
     watch(quadratic.kernels, "write_gradients", lambda out, *_: len(out))
-    watch(autoencoder_codes.kernels, "encode_shards", images_of)
+    watch(autoencoder_codes.gradients, "encode_shards", images_of)
     return counts
 
 
