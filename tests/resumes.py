@@ -19,6 +19,15 @@ __all__ = ["COMPRESSORS", "FIRST", "KEYS", "LAST", "SMOOTH", "differences", "exp
 TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 KEYS, COMPRESSORS = TABLE["keys"], TABLE["compressors"]
 RANDK, SMOOTH = {"name": "randk", "k": 4}, COMPRESSORS["diana"][1]
+FLEET = {"links": "mlab:BR", "devices": "phones", "seconds": 1e-3}
+LOSSY = FLEET | {"dropout": 0.3, "deadline": 60.0, "simulate": True}
+CLOCKS = {  # methods whose clients may drop out, and one on an event clock
+    "fedavg": {"local_steps": 2, "participants": 3},
+    "pp-marina": {"p": 0.3, "participants": 3},
+    "diana": {},
+    "dasha": {},
+    "ringmaster": {"threshold": 3},
+}
 FIRST, LAST = 13, 30  # rounds of the first part, and of the whole run
 
 
@@ -29,6 +38,9 @@ def experiments(rounds: int = LAST) -> Iterator[tuple[str, dict]]:
             keys = {"name": method, "stepsize": 0.1} | KEYS.get(method, {})
             name = f"{method} {compressor.get('name', '')}"
             yield name, table(keys, compressor, problem={"name": "logistic"}, rounds=rounds)
+    for method, keys in CLOCKS.items():
+        tables = table({"name": method, "stepsize": 0.1} | keys, RANDK, rounds=rounds)
+        yield f"{method} simulated", tables | {"fleet": FLEET if "threshold" in keys else LOSSY}
     quadratic = {"name": "quadratic", "workers": 6, "dimension": 20, "noise": 0.3}
     for method, compressor in (
         ("marina", RANDK),

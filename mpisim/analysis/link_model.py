@@ -29,7 +29,8 @@ from mpisim.comm.links import Links, burst, on_wire
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log
 
-LOCAL = ("fedavg", "fedprox", "scaffold")  # estimators that send x^k to their clients alone
+# Estimators that send x^k to their clients alone.
+LOCAL = ("fedavg", "fedprox", "scaffold", "tamuna", "fednl-pp")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -35,6 +35,11 @@ class Clients:
     loss: np.ndarray
     factor: np.ndarray
 
+    def of(self, which: np.ndarray) -> Clients:
+        """Some of them, by their places."""
+        arrays = (getattr(self, field.name)[which] for field in dataclasses.fields(self))
+        return Clients(*arrays)
+
 
 @dataclasses.dataclass(frozen=True)
 class Fleet:

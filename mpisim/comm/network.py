@@ -48,6 +48,13 @@ class Observer:
         """Called with the estimate (d,) at the server, and as all workers decode it."""
 
 
+def drawn_workers(draw: Draw, n: int, r: int, replace: bool) -> np.ndarray:
+    """r of n workers by a draw of one row: (r,), int64, ascending."""
+    if not replace:
+        return draw.subsets(n, r)[0]
+    return np.sort(draw.samples(np.array([n]), r)[0])
+
+
 class Network(SideChannel, ABC):
     """The n workers, this rank's m from ``first`` on, the server, and what they exchange.
 
@@ -238,10 +245,7 @@ class Network(SideChannel, ABC):
         Shared randomness, the same on all ranks, no bits. Each call in a round draws anew.
         Collective.
         """
-        draw = self._shared_draw("sample")
-        if not replace:
-            return draw.subsets(self.n, r)[0]
-        return np.sort(draw.samples(np.array([self.n]), r)[0])
+        return drawn_workers(self._shared_draw("sample"), self.n, r, replace)
 
     def uniforms(self, count: int) -> np.ndarray:
         """Shape (count,), float64 in [0, 1): shared randomness, new numbers for each call."""

@@ -1,14 +1,16 @@
-"""Seconds of a run until |grad f|^2 is 1e-4 of its start, on drawn fleets."""
+"""Seconds of a run until |grad f|^2 is 1e-4 of its start, on drawn fleets, and who is ahead."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from mpisim.analysis import labels
-from mpisim.analysis.fleet.seconds import FleetSeconds
+from mpisim.analysis.claims import Evidence, Verdict, of_seeds
+from mpisim.analysis.fleet.rounds import rounds_of, rows_of
+from mpisim.analysis.fleet.seconds import seconds as seconds_of
 from mpisim.analysis.study import value_of
 from mpisim.comm.fleet import Fleet
 from mpisim.runs.log.reader import Log
@@ -22,8 +24,15 @@ UP, SIGMA = (
 )
 # Seconds of a sample on the median phone: of 14 features, and of a million weights.
 SAMPLE = {"a9a": 1e-5, "million": 0.1}
+DEADLINES = {"a9a": (None, 0.2, 0.1, 0.05), "million": (None, 300.0, 100.0, 30.0)}
+TITLES = {
+    "a9a": "a9a: 123 weights, 100 clients",
+    "million": "a million weights, 10 clients",
+}
+SOME = {"fedavg": "FedAvg, 30%", "pp-marina": "PP-MARINA, 30%"}  # of the clients take part
 METHODS = (
-    *("gd", "marina", "diana", "ef21", "ef21-2way", "dasha", "fedavg", "scaffnew", "shadowheart"),
+    *("gd", "marina", "diana", "ef21", "ef21-2way", "dasha", "fedavg", "scaffnew"),
+    *(*SOME.values(), "shadowheart"),
 )
 
 
@@ -32,14 +41,21 @@ def problem_of(log: Log) -> str:
     return "million" if log.config["problem"]["name"] == "diagonal" else "a9a"
 
 
-def fleet(problem: str, links: str, sigma: float = 0.0) -> Fleet:
+def method_of(log: Log) -> str:
+    """One of `METHODS`."""
+    method = str(log.attrs["method"])
+    return SOME[method] if "participants" in log.config["method"] else method
+
+
+def fleet(problem: str, links: str, sigma: float = 0.0, deadline: float | None = None) -> Fleet:
     """Phones with these links."""
-    return Fleet(links, sigma=sigma, devices="phones", seconds=SAMPLE[problem])
+    keys = {"sigma": sigma, "deadline": deadline, "seconds": SAMPLE[problem]}
+    return Fleet(links, devices="phones", **keys)  # type: ignore[arg-type]
 
 
 def name(method: str) -> str:
     """For figures."""
-    return labels.method(method)
+    return method if "," in method else labels.method(method)
 
 
 def row(log: Log) -> int | None:
@@ -49,24 +65,18 @@ def row(log: Log) -> int | None:
     return int(there[0]) if there.size else None
 
 
-def seconds(log: Log, one: Fleet, seed: int) -> float:
-    """Until the target on the fleet of a seed; infinity for a run that does not get there."""
-    at = row(log)
-    if at is None:
-        return float("inf")
-    return float(FleetSeconds("seconds", True, fleet=one, seed=seed).values(log)[at])
-
-
 @dataclasses.dataclass(frozen=True)
 class Times:
     """Of a method on a fleet: {seed of the fleet: seconds}, with the best of the steps tried.
 
     edge : whether the best step is the first or the last of several
+    left_out : share of the messages that were late
     """
 
     method: str
     seconds: dict[int, float]
     edge: bool = False
+    left_out: float = 0.0
 
     @property
     def median(self) -> float:
@@ -74,30 +84,34 @@ class Times:
         return float(np.median(list(self.seconds.values())))
 
 
-def times(logs: Sequence[Log], problem: str, links: str, sigma: float = 0.0) -> list[Times]:
-    """Of all methods that have run on the problem, in the order of `METHODS`."""
-    methods = []
+def times(
+    logs: Sequence[Log],
+    problem: str,
+    links: str,
+    sigma: float = 0.0,
+    deadline: float | None = None,
+) -> list[Times]:
+    """Of all methods that have run on the problem, in the order of `METHODS`.
+
+    A run with a clock of its own has its fleet's seconds, and no deadline.
+    """
+    here = [log for log in logs if problem_of(log) == problem]
+    one, methods = fleet(problem, links, sigma, deadline), []
     for method in METHODS:
-        its_logs = [
-            log for log in logs if problem_of(log) == problem and log.attrs["method"] == method
-        ]
+        its_logs = [log for log in here if method_of(log) == method]
         if method == "shadowheart":
             table = {
-                int(value_of(log, "fleet.seed") or 1): _simulated(log)
+                int(value_of(log, "fleet.seed") or 1): simulated(log)
                 for log in its_logs
                 if log.config["fleet"]["links"] == links
                 and (value_of(log, "fleet.sigma") or 0.0) == sigma
             }
-            methods += [Times(method, table)] if table else []
+            methods += [Times(method, table)] if table and deadline is None else []
             continue
         steps: dict[float, list[Log]] = {}
         for log in its_logs:
             steps.setdefault(float(log.attrs["stepsize"]), []).append(log)
-        one, tried = fleet(problem, links, sigma), []
-        for step in sorted(steps):
-            runs = steps[step]
-            drawn = {j: seconds(runs[j % len(runs)], one, j) for j in range(1, DRAWS + 1)}
-            tried.append(Times(method, drawn))
+        tried = [_drawn(method, steps[step], one) for step in sorted(steps)]
         if tried:
             best = min(range(len(tried)), key=lambda i: tried[i].median)
             edge = len(tried) > 1 and best in (0, len(tried) - 1)
@@ -105,6 +119,41 @@ def times(logs: Sequence[Log], problem: str, links: str, sigma: float = 0.0) -> 
     return methods
 
 
-def _simulated(log: Log) -> float:
+def _drawn(method: str, logs: Sequence[Log], one: Fleet) -> Times:
+    """On `DRAWS` fleets, with one of the runs each; infinity unless all reach the target."""
+    runs = [
+        rows_of(rounds_of(log, one), slice(at + 1)) for log in logs if (at := row(log)) is not None
+    ]
+    if len(runs) < len(logs):
+        return Times(method, dict.fromkeys(range(1, DRAWS + 1), float("inf")))
+    taken, left_out = {}, []
+    for seed in range(1, DRAWS + 1):
+        result = seconds_of(runs[seed % len(runs)], one, seed)
+        taken[seed] = float(result.seconds[-1])
+        left_out.append(result.left_out)
+    return Times(method, taken, left_out=float(np.mean(left_out)))
+
+
+def simulated(log: Log) -> float:
+    """Seconds until the target on the run's own clock."""
     at = row(log)
     return float("inf") if at is None else float(log.columns["simulated_seconds"][at])
+
+
+def ahead(where: str, less: Times, more: Times, word: str = "fewer") -> Evidence:
+    """Whether ``less`` takes less time than ``more`` on the fleets that both have."""
+    both = sorted(less.seconds.keys() & more.seconds.keys())
+    pairs = [(less.seconds[j], more.seconds[j]) for j in both]
+    if any(np.isinf(a) for a, _ in pairs):
+        return Evidence(where, f"{name(less.method)} does not get there", Verdict.FAILS)
+    text = f"{less.median:.3g} s and {more.median:.3g} s"
+    evidence = of_seeds(where, [b / a for a, b in pairs], word, text=text)
+    behind = {Verdict.HOLDS: more.edge, Verdict.FAILS: less.edge}  # a better step may change it
+    if behind.get(evidence.verdict, less.edge or more.edge):
+        return Evidence(where, f"{evidence.measured}, at an edge of the steps", Verdict.UNDECIDED)
+    return evidence
+
+
+def rivals(first: Times, others: Collection[Times]) -> list[Times]:
+    """Of others, those that ``first`` is not decidedly ahead of."""
+    return [one for one in others if ahead("", first, one).verdict is not Verdict.HOLDS]

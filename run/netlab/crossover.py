@@ -139,8 +139,8 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
     turns = [_pays_up_to(speeds, method) for method in METHODS[1:]]
     text = "compression pays up to the speed that the model gives"
     for claim in (
-        state(f"{slow.name}: compression is there before GD", "", SOURCE, paid),
-        state(f"{fast.name}: GD is there before compression", "", SOURCE, lost),
+        state(f"{slow.name}: compression reaches the target before GD", "", SOURCE, paid),
+        state(f"{fast.name}: GD reaches the target before compression", "", SOURCE, lost),
         state(text, "", MODEL, turns),
         state(f"the model is within {CLOSE:.0%}", "", MODEL, list(_model(speeds))),
     ):

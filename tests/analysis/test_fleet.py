@@ -3,6 +3,8 @@
 import csv
 import dataclasses
 import io
+import subprocess
+import sys
 from math import comb
 
 import numpy as np
@@ -11,8 +13,10 @@ from scipy import integrate
 from scipy.stats import norm
 
 from mpisim.analysis.fleet import seconds as seconds_of_fleets
-from mpisim.analysis.fleet.seconds import FleetSeconds, Rounds, fedscale, made, seconds
+from mpisim.analysis.fleet.rounds import Rounds, fedscale, made
+from mpisim.analysis.fleet.seconds import FleetSeconds, seconds
 from mpisim.analysis.link_model import ModelledSeconds, Traffic
+from mpisim.cli import main
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire, parse
 from mpisim.core.rng import purpose_key
@@ -206,3 +210,39 @@ def test_the_command(make_log, command, tmp_path):
     assert 0 < low < middle < high and picture.stat().st_size > 1000
     assert rows[2]["seconds_p50"]
     assert "round ≥ 50" in command("fleet", paths[0], "--fleet", "mlab:BR", "--draws", "2")
+
+
+def test_a_log_with_its_own_clock_is_left_out_with_a_line(make_log, command, capfd):
+    clock = make_log("diana", columns={"simulated_seconds": np.arange(51.0)})
+    assert main(["fleet", str(make_log()), str(clock), "--fleet", "1mbit", "--draws", "2"]) == 0
+    out, err = capfd.readouterr()
+    assert "MARINA" in out and "DIANA" not in out
+    (line,) = err.splitlines()
+    assert line.startswith(f"{clock}: left out: ran on a fleet's clock")
+    assert "left out" in command("fleet", clock, "--fleet", "1mbit", code=2)
+
+
+def test_a_million_clients_and_a_thousand_rounds_in_little_memory(make_log, command, monkeypatch):
+    """Peak memory of the command, kernels on the disk; a client is drawn once for all rounds."""
+    n, rounds_ = 10**6, 1000
+    k = np.arange(rounds_ + 1)
+    sent = {"bits_up": 320 * n * k, "bits_down": 320 * n * k, "messages_up": n * k}
+    sent |= {"framing_bits_up": 0 * k, "framing_bits_down": 0 * k}
+    million = make_log(rounds=rounds_, columns=sent, attrs={"workers": n, "ranks": 1})
+    words = "fleet", "--fleet", "mlab:US", "--set", "fleet.dropout=0.05", "--draws", "2"
+    command(*words, million)  # compiles
+    script = "import sys; from mpisim.cli import main; main(sys.argv[1:]);"
+    script += "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
+    job = [sys.executable, "-c", script, *words, str(million)]
+    done = subprocess.run(job, check=True, capture_output=True, text=True)
+    kilobytes = int(done.stdout.splitlines()[-1])
+    assert "1000" in done.stdout and kilobytes < 300e3
+    drawn, clients = [], Fleet.clients
+
+    def counting(self, which, seed=None):
+        drawn.append(len(which))
+        return clients(self, which, seed)
+
+    monkeypatch.setattr(Fleet, "clients", counting)
+    assert len(FleetSeconds("", True, fleet=Fleet("mlab:US")).values(read(million))) == 1001
+    assert sum(drawn) == n and max(drawn) <= 2**14

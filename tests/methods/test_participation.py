@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.analysis.fleet.seconds import rounds_of
+from mpisim.analysis.fleet.rounds import rounds_of
 from mpisim.comm.clock import Clock
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire
@@ -95,8 +95,8 @@ def pp_marina(loop):
 
 
 def _repeated(loop, drawn):
-    """As `arrived`, with the links' time for each message of a client."""
-    links, more = loop.links, LATENCY + on_wire(np.array([64.0 * loop.d]), 1)[0] / UP
+    """As `arrived`; each message of a client passes its link, and the latency passes once."""
+    links, more = loop.links, on_wire(np.array([64.0 * loop.d]), 1)[0] / UP
     pass_ = loop.pass_
     loop.pass_ = pass_ + more * (np.bincount(drawn, minlength=N) - 1) / 2
     come = loop.arrived(sorted(set(drawn.tolist())), 2)
@@ -197,7 +197,7 @@ def computed(monkeypatch):
 
     watch(design.row_kernels, "sweep", lambda form, kind, want, ids, *_: len(ids))
     watch(quadratic.kernels, "write_gradients", lambda out, *_: len(out))
-    watch(autoencoder_codes.kernels, "encode_shards", images_of)
+    watch(autoencoder_codes.gradients, "encode_shards", images_of)
     return counts
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from mpisim.analysis.claims import Verdict
 from mpisim.problems.base import PROBLEMS
-from run.fleet.drawn import ahead
-from run.fleet.times import Times
+from run.fleet.times import Times, ahead, rivals
+from run.fleet.winners import first_of
 
 
 @pytest.fixture(scope="module")
@@ -52,3 +52,18 @@ def test_who_is_ahead():
     assert ahead("US", never, fast).verdict is Verdict.FAILS
     edge = Times("gd", slow.seconds, edge=True)
     assert ahead("US", fast, edge).verdict is Verdict.UNDECIDED
+    at_edge = Times("scaffnew", fast.seconds, edge=True)  # with a better step it is faster still
+    assert ahead("US", at_edge, slow).verdict is Verdict.HOLDS
+
+
+def test_a_cell_of_the_map_is_decided_against_all_others():
+    """Two draws in five on another side, and medians 1% apart, decide nothing."""
+    fast = Times("fedavg", dict.fromkeys(range(5), 1.0))
+    slow = Times("gd", dict.fromkeys(range(20), 3.0))
+    close = Times("scaffnew", dict.fromkeys(range(20), 1.01))
+    noisy = Times("diana", dict(enumerate((0.1, 0.1, 5.0, 5.0, 5.0))))
+    assert rivals(fast, [slow, close, noisy]) == [close, noisy]
+    assert first_of("", [fast, slow], ("fedavg",)).verdict is Verdict.HOLDS
+    assert first_of("", [fast, close, slow], ("fedavg", "scaffnew")).verdict is Verdict.HOLDS
+    assert first_of("", [fast, close, slow], ("fedavg",)).verdict is Verdict.TIE
+    assert first_of("", [fast, slow], ("gd",)).verdict is Verdict.FAILS

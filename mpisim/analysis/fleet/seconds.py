@@ -1,10 +1,9 @@
 """The seconds of synchronous rounds on a fleet, and who was left out of them.
 
-`Rounds` is what each row of a log asks of a client: seconds, hops and bits.
-
 A client receives its copy of the broadcast, computes, and sends its message. A round ends with its
-slowest client, or at the deadline. Where r of n clients take part, the fleet draws them; with more
-invited, the fastest r count, and the others are not waited for.
+slowest client, or at the deadline. Where r of n clients take part, they are those that sent in the
+run (`participants`), or the fleet draws them; with more invited, the fleet draws these, the fastest
+r count, and the others are not waited for.
 """
 
 from __future__ import annotations
@@ -16,11 +15,8 @@ import numpy as np
 from numba import njit
 
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.link_model import Traffic, traffic
-from mpisim.comm.communicators import worker_ranks
+from mpisim.analysis.fleet.rounds import Rounds, rounds_of, rows_of
 from mpisim.comm.fleet import Clients, Fleet
-from mpisim.comm.links import on_wire
-from mpisim.core.errors import InputError
 from mpisim.core.numerics import philox
 from mpisim.core.rng import Draw, Streams, purpose_key
 from mpisim.runs.log.reader import Log
@@ -29,7 +25,6 @@ BLOCK = 1 << 14  # clients at a time
 GROUP = 32  # rows that are bounded together
 ROUNDING = 1e-12  # relative, more than that of the few sums of a client's seconds
 PRESENCE = purpose_key("fleet/presence")
-OF_CLIENTS = ("compute", "compress", "encode")  # the phases of a client's own work
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,22 +42,15 @@ def seconds(rounds: Rounds, fleet: Fleet, seed: int | None = None) -> Seconds:
     left_out, sent = 0.0, 0
     everyone = np.flatnonzero(rounds.senders == rounds.n)
     if everyone.size:
-        slowest[everyone], left_out = _all(_rows(rounds, everyone), fleet, seed)
+        slowest[everyone], left_out = _all(rows_of(rounds, everyone), fleet, seed)
         sent = rounds.n * everyone.size
-    for row in np.flatnonzero((rounds.senders < rounds.n) & (rounds.senders > 0)):
-        taken, late = _some(rounds, int(row), fleet, seed)
+    some = np.flatnonzero((rounds.senders < rounds.n) & (rounds.senders > 0))
+    clients = fleet.clients(np.arange(rounds.n), seed) if some.size and rounds.n < BLOCK else None
+    for row in some:
+        taken, late = _some(rounds, int(row), fleet, seed, clients)
         slowest[row] = max(slowest[row], taken)
         left_out, sent = left_out + late, sent + int(rounds.senders[row])
     return Seconds(np.cumsum(slowest), left_out / max(sent, 1))
-
-
-def _rows(rounds: Rounds, which: np.ndarray) -> Rounds:
-    arrays = {
-        field.name: getattr(rounds, field.name)[which]
-        for field in dataclasses.fields(rounds)
-        if field.name != "n"
-    }
-    return Rounds(n=rounds.n, **arrays)
 
 
 def _all(rounds: Rounds, fleet: Fleet, seed: int) -> tuple[np.ndarray, float]:
@@ -71,7 +59,7 @@ def _all(rounds: Rounds, fleet: Fleet, seed: int) -> tuple[np.ndarray, float]:
     Those who drop out, beside those who are late, are counted by their chance.
     """
     order = np.lexsort((rounds.down, rounds.up))  # rows that ask for much alike, side by side
-    rows = _rows(rounds, order)
+    rows = rows_of(rounds, order)
     slowest, late = rows.seconds - rows.computing, 0
     limit = rows.times * (inf if fleet.deadline is None else fleet.deadline)
     draw = Draw(Streams(seed), "fleet/busiest", 0, 0, 1)
@@ -146,35 +134,57 @@ def _presence(seed, purpose, index, client):
     return (words[index % philox.WORDS] >> np.uint64(11)) * 2.0**-53
 
 
-def _some(rounds: Rounds, row: int, fleet: Fleet, seed: int) -> tuple[float, int]:
-    """Seconds of a row's rounds in which r of n clients send, and how many were left out."""
-    n, r, times = rounds.n, int(rounds.senders[row]), int(rounds.times[row])
-    invited = min(max(r, fleet.invited or r), n)
-    limit, total, left_out = fleet.deadline or inf, 0.0, 0
+def _some(
+    rounds: Rounds, row: int, fleet: Fleet, seed: int, clients: Clients | None
+) -> tuple[float, int]:
+    """Seconds of a row's rounds in which r of n clients send, and how many were left out.
+
+    clients : all n; None for those of a round to be drawn in it
+    """
+    times, limit = int(rounds.times[row]), fleet.deadline or inf
+    total, left_out = 0.0, 0
     server = (rounds.seconds[row] - rounds.computing[row]) / times
     for index in range(int(rounds.index[row]) - times + 1, int(rounds.index[row]) + 1):
-        draw = Draw(Streams(seed), "fleet/invited", max(index, 0), 0, 1)
-        who = draw.subsets(n, invited)[0]
+        who, messages, r = _clients(rounds, row, index, fleet, seed)
+        if not who.size:
+            total += server
+            continue
+        most = np.flatnonzero(messages == messages.max())
         draw = Draw(Streams(seed), "fleet/busiest", max(index, 0), 0, 1)
-        busiest = draw.samples(np.array([invited]), 1)[0, 0]
-        taken = np.sort(_taken(rounds, row, times, fleet.clients(who, seed), busiest))
-        u = Draw(Streams(seed), "fleet/present", max(index, 0), 0, 1).uniforms(invited)[0]
+        busiest = most[draw.samples(np.array([len(most)]), 1)[0, 0]]
+        c = clients.of(who) if clients else fleet.clients(who, seed)
+        taken = _taken(rounds, row, times, c, messages, busiest)
+        order = np.argsort(taken, kind="stable")
+        taken, messages = taken[order], messages[order]
+        u = Draw(Streams(seed), "fleet/present", max(index, 0), 0, 1).uniforms(len(who))[0]
         # presence does not depend on speed, so it may be dealt to the sorted times
-        there, dropped = (
-            u >= 1 - fleet.availability,
-            u < 1 - fleet.availability * (1 - fleet.dropout),
-        )
-        arrived = taken[there & ~dropped]
-        in_time = arrived[arrived <= limit][:r]
-        waits = limit < inf and len(in_time) < min(r, int(there.sum()))
-        total += limit if waits else float(max(in_time, default=server))
-        left_out += r - len(in_time)
+        there = u >= 1 - fleet.availability
+        comes = u >= 1 - fleet.availability * (1 - fleet.dropout)
+        counts = np.flatnonzero(comes & (taken <= limit))[:r]  # the fastest r
+        waits = limit < inf and len(counts) < min(r, int(there.sum()))
+        total += limit if waits else float(max(taken[counts], default=server))
+        left_out += int(rounds.senders[row]) - int(messages[counts].sum())
     return total, left_out
 
 
-def _taken(rounds: Rounds, row: int, times: int, c: Clients, busiest: int) -> np.ndarray:
+def _clients(
+    rounds: Rounds, row: int, index: int, fleet: Fleet, seed: int
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Of the round before x^index: clients (ascending), messages of each, and how many count."""
+    n, r = rounds.n, int(rounds.senders[row])
+    invited = min(max(r, fleet.invited or r), n)
+    if rounds.who is not None and invited == r:
+        who, messages = np.unique(rounds.who(max(index - 1, 0)), return_counts=True)
+        return who, messages, len(who)
+    draw = Draw(Streams(seed), "fleet/invited", max(index, 0), 0, 1)
+    return draw.subsets(n, invited)[0], np.ones(invited, np.int64), r
+
+
+def _taken(
+    rounds: Rounds, row: int, times: int, c: Clients, messages: np.ndarray, busiest: int
+) -> np.ndarray:
     """Seconds of each of these clients in one of the row's rounds, shape (clients,)."""
-    up = np.full(len(c.up), rounds.up[row])
+    up = messages * rounds.up[row]
     up[busiest] = rounds.most[row]
     seconds = rounds.seconds[row] + (c.factor - 1) * rounds.computing[row]
     seconds = seconds + c.latency * rounds.hops[row] + up / c.up + rounds.down[row] / c.down
@@ -198,102 +208,7 @@ class FleetSeconds(Axis):
 
     def of(self, log: Log) -> Seconds:
         """The seconds of a log, and the share left out."""
-        rounds = rounds_of(log, self.fleet)
-        if self.ms is not None:
-            rounds = fedscale(rounds, self.ms)
-        return seconds(rounds, self.fleet, self.seed)
+        return seconds(rounds_of(log, self.fleet, self.ms), self.fleet, self.seed)
 
     def label(self, log: Log) -> str:
         return f"modelled seconds, {self.fleet}"
-
-
-@dataclasses.dataclass(frozen=True)
-class Rounds:
-    """Rows of a log, arrays (rows,), each of `times` equal rounds.
-
-    n : clients; senders : of a round, n where all send; index : the last round of the row
-    seconds : measured, with those of a client of factor 1; computing : these alone
-    hops : how often a client's latency passes
-    up, down : bits on the wire of a client, and most : of the one that sends most
-    samples, payload : gradients of samples of a client, and the bits of its messages, both ways
-    """
-
-    n: int
-    senders: np.ndarray
-    times: np.ndarray
-    index: np.ndarray
-    seconds: np.ndarray
-    computing: np.ndarray
-    hops: np.ndarray
-    up: np.ndarray
-    most: np.ndarray
-    down: np.ndarray
-    samples: np.ndarray
-    payload: np.ndarray
-
-
-def rounds_of(log: Log, fleet: Fleet) -> Rounds:
-    """The rounds of a log; `InputError` where a column is missing, or they had a fleet's clock."""
-    if "simulated_seconds" in log.columns:
-        raise InputError(f"{log.path}: ran on a fleet's clock; see its column simulated_seconds")
-    parts = [log.columns[f"time_{phase}"] for phase in OF_CLIENTS if f"time_{phase}" in log.columns]
-    own = np.sum(parts, axis=0) if parts else np.zeros(log.rows)
-    layout = str(log.config.get("run", {}).get("layout", "shared"))
-    ranks = worker_ranks(int(log.attrs.get("ranks", 1)), layout)
-    calls = log.column("oracle_calls")
-    if fleet.seconds == "sample":
-        if not calls[-1:].any():
-            raise InputError(f"{log.path}: fleet.seconds = 'sample' needs a log with gradients")
-        return made(traffic(log), own, calls, fleet, own[-1] * ranks / calls[-1])
-    each = None if isinstance(fleet.seconds, str) else fleet.seconds
-    return made(traffic(log), own, calls, fleet, each)
-
-
-def made(
-    traffic: Traffic, own: np.ndarray, calls: np.ndarray, fleet: Fleet, each: float | None
-) -> Rounds:
-    """From cumulative columns.
-
-    own : seconds of the slowest rank's clients; calls : gradients of samples, over all workers
-    each : seconds of a sample's gradient; None for the seconds that were measured
-    """
-    n = int(traffic.workers.sum())
-    columns = (
-        *(traffic.rounds, traffic.seconds, traffic.bits_up, traffic.bits_up_max, traffic.bits_down),
-        *(own, calls),
-    )
-    rounds, seconds, up, most, down, computing, samples = (
-        np.diff(values, prepend=0.0) for values in columns
-    )
-    times = np.maximum(rounds, 1)  # the exchange before round 0 counts as one
-    counted = traffic.messages_up
-    messages = n * times if counted is None else np.diff(counted, prepend=0.0)
-    senders = np.clip(np.rint(messages / times), 0, n).astype(np.int64)
-    per_sender = np.maximum(senders, 1)
-    others = np.maximum(senders - 1, 1)
-    if each is not None:
-        alone = each * samples / per_sender
-        seconds, computing = seconds - computing + alone, alone
-    copy = down / (traffic.receivers or n)
-    rest = np.where(senders > 1, np.maximum(up - most, 0) / others, most)
-    rest = np.minimum(rest, most)  # of the others, equally long
-    sent = np.minimum(np.maximum(times, messages / n), messages)
-    return Rounds(
-        n=n, senders=senders, times=times, index=traffic.rounds.astype(np.int64),
-        seconds=seconds, computing=computing, hops=np.minimum(rounds, messages) + rounds,
-        up=on_wire(rest, sent), most=on_wire(most, sent), down=on_wire(copy, times),
-        samples=samples / per_sender, payload=most + copy,
-    )  # fmt: skip
-
-
-def fedscale(rounds: Rounds, ms: float) -> Rounds:
-    """The same rounds by FedScale's formula, 3 x batch x steps x ms + bytes / bandwidth.
-
-    `ClientMetadata.get_completion_time` in its fedscale/cloud/internal/client_metadata.py. Its
-    bandwidth is the client's download. ms : of a sample's inference, at factor 1
-    """
-    computing, nothing = 3 * rounds.samples * ms / 1000, np.zeros_like(rounds.up)
-    return dataclasses.replace(
-        rounds, seconds=computing, computing=computing, hops=nothing, up=nothing, most=nothing,
-        down=rounds.payload,
-    )  # fmt: skip

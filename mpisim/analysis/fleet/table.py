@@ -13,11 +13,14 @@ import numpy as np
 from mpisim.analysis import formatting, style
 from mpisim.analysis.costs import Target
 from mpisim.analysis.curves import about_model, about_seconds
-from mpisim.analysis.fleet.seconds import FleetSeconds
+from mpisim.analysis.fleet.rounds import on_a_clock, rounds_of
+from mpisim.analysis.fleet.seconds import Seconds
+from mpisim.analysis.fleet.seconds import seconds as seconds_of
 from mpisim.analysis.run_groups import common_title, group_runs
 from mpisim.comm.fleet import Fleet
 from mpisim.core.errors import InputError, library
 from mpisim.core.schema import require
+from mpisim.core.terminal import report
 from mpisim.runs.log.reader import Log, damaged
 
 LEVELS = (5, 50, 95)  # per cent
@@ -51,6 +54,21 @@ class FleetCost:
         return np.percentile(self.seconds, LEVELS).tolist()
 
 
+def without_clocks(logs: Sequence[Log]) -> tuple[list[Log], str]:
+    """The logs whose seconds can be modelled, and a line on those that ran on a fleet's clock.
+
+    `InputError` where none is left.
+    """
+    clocks = [log for log in logs if on_a_clock(log)]
+    if not clocks:
+        return list(logs), ""
+    more = f" and {len(clocks) - 1} more" if len(clocks) > 1 else ""
+    line = f"{clocks[0].path}{more}: left out: ran on a fleet's clock; see simulated_seconds"
+    if len(clocks) == len(logs):
+        raise InputError(line)
+    return [log for log in logs if not on_a_clock(log)], line
+
+
 def fleet_costs(
     logs: Sequence[Log],
     fleets: Sequence[Fleet],
@@ -71,9 +89,11 @@ def fleet_costs(
         able = [any(row.size for row in there) for there in rows]
         for fleet in fleets:
             seeds = range(fleet.seed, fleet.seed + draws)
-            axes = [FleetSeconds("seconds", True, fleet=fleet, seed=s, ms=ms) for s in seeds]
-            pairs = zip(group.logs, able, strict=True)
-            drawn = [[axis.of(log) for axis in axes] if any_ else [] for log, any_ in pairs]
+            drawn: list[list[Seconds]] = [[] for _ in group.logs]
+            for its_draws, log, any_ in zip(drawn, group.logs, able, strict=True):
+                if any_:
+                    rounds = rounds_of(log, fleet, ms)
+                    its_draws += [seconds_of(rounds, fleet, seed) for seed in seeds]
             for number, target in enumerate(targets):
                 there = [(one, of[number]) for one, of in zip(drawn, rows, strict=True)]
                 reached = [(one, int(row[0])) for of, row in there if row.size for one in of]
@@ -96,6 +116,8 @@ def of_logs(logs: Sequence[Log]) -> list[dict[str, Any]]:
 class FleetCosts(list[FleetCost]):
     """The costs of logs' settings on fleets. Printed, it is the table of ``mpisim fleet``.
 
+    Logs that ran on a fleet's clock are left out, with a line on standard error.
+
     targets : the last round of the shortest run unless given
     """
 
@@ -108,6 +130,9 @@ class FleetCosts(list[FleetCost]):
         ms: float | None = None,
     ):
         require(draws >= 1, "draws", draws, "an integer >= 1")
+        logs, left_out = without_clocks(logs)
+        if left_out:
+            report(left_out)
         self._logs, self._draws = logs, draws
         if not targets:
             last = min(int(log.columns["round"][-1]) for log in logs if log.rows)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis.costs import Target
+from mpisim.analysis.fleet.rounds import on_a_clock
 from mpisim.analysis.fleet.table import LEVELS, fleet_costs
 from mpisim.analysis.run_groups import RunGroup
 from mpisim.comm.fleet import Fleet
@@ -25,7 +26,7 @@ def choices(
     A row is the setting's name, p5, median and p95 of the seconds, and the share left out. Settings
     that ran on a fleet's own clock, or do not reach the target, have no row.
     """
-    logs = [log for group in groups for log in group.logs if "simulated_seconds" not in log.columns]
+    logs = [log for group in groups for log in group.logs if not on_a_clock(log)]
     if not (logs and fleets and targets):
         return {}
     tables = []

@@ -131,7 +131,8 @@ def replay(log: Log, experiment: Experiment) -> list[str]:
 def _star(log: Log, experiment: Experiment) -> tuple[Star, Round]:
     run = experiment.run
     streams, round = Streams(run.seed), Round(run.rounds)
-    star = Star(OneProcess(), log.n, "shared", streams, run.precision, Clock(), round)
+    parts = streams, run.precision, Clock(), round
+    star = Star(OneProcess(), log.n, "shared", *parts, fleet=experiment.fleet)
     if log.n < 1 or int(log.attrs["dimension"]) < 1:
         raise InputError(f"{log.path}: has no workers or no dimension")
     return star, round

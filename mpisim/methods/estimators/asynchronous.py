@@ -52,7 +52,8 @@ class Asynchronous(Clocked):
             self.b = batch_size(self.batch, self.oracle.samples, "batch")
         rows = star.all_workers(self.oracle.rows[:, None])[:, 0]
         samples = self.local_steps * (rows if self.batch is None else self.b)
-        self.down, self.computing, self.up, _ = client_seconds(self, fleet, samples)
+        self.timing = t = client_seconds(self, fleet, samples)
+        self.down, self.computing, self.up = t.latency + t.down, t.computing, t.latency + t.up
 
     def start(self, x: np.ndarray) -> np.ndarray:
         star = self.star
@@ -247,13 +248,12 @@ class Shadowheart(Asynchronous):
         require(0 <= s < inf, "method.noise", s, "a finite number >= 0")
         super().check()
         omega = unbiased(self.compressor, self.compressor.omega, "noise", repr(s))
-        wait = (self.star.fleet or EQUAL).clients(np.arange(self.star.n)).latency
-        h, tau = self.computing, self.up - wait
+        h, tau = self.computing, self.timing.up
         require(bool(h.min() > 0), "fleet.seconds", (self.star.fleet or EQUAL).seconds, "> 0")
         self.active, b, m, w = allocation(h, tau, omega, s)
         self.b_i, self.m_i = b.astype(np.int64), m.astype(np.int64)
         self.weight = w * b * m.sum() / (w * b * m).sum()  # of a message; their mean is 1
-        taken = self.down + wait
+        taken = self.down + self.timing.latency
         self.lasts = float((taken[self.active] + b * h[self.active] + m * tau[self.active]).max())
 
     def estimate(self, x: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,12 +15,24 @@ from mpisim.methods.estimators.base import Estimator
 from mpisim.wire.values import DenseForm
 
 
-def client_seconds(
-    its: Estimator, fleet: Fleet, samples: np.ndarray | int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Seconds of each client, arrays (n,): down, computing, up, and up uncompressed.
+class Timing(NamedTuple):
+    """Seconds of each client, arrays (n,).
 
-    samples : of the computing; `InputError` for a fleet or a compressor without simulated seconds.
+    latency : one way; down : in which a dense vector passes its link, and dense : the same, up
+    up : of a compressed message; none of the three has the latency
+    """
+
+    latency: np.ndarray
+    down: np.ndarray
+    computing: np.ndarray
+    up: np.ndarray
+    dense: np.ndarray
+
+
+def client_seconds(its: Estimator, fleet: Fleet, samples: np.ndarray | int) -> Timing:
+    """Seconds of the clients; `InputError` for a fleet or a compressor without simulated ones.
+
+    samples : of the computing, of each client (n,) or of all
     """
     star = its.star
     if isinstance(fleet.seconds, str):
@@ -36,9 +49,8 @@ def client_seconds(
         )
     up = star.all_workers(8.0 * np.broadcast_to(sizes, star.m)[:, None])[:, 0]
     dense = on_wire(8.0 * np.asarray(DenseForm.of(d, 1, star.precision).sizes), 1)
-    down = c.latency + dense / c.down
     computing = fleet.seconds * samples * c.factor
-    return down, computing, c.latency + on_wire(up, 1) / c.up, c.latency + dense / c.up
+    return Timing(c.latency, dense / c.down, computing, on_wire(up, 1) / c.up, dense / c.up)
 
 
 class Clocked(Estimator):
@@ -78,7 +90,7 @@ class Participation(Clocked):
         """Those of the clients S, ascending, whose messages arrive in time. Moves the clock.
 
         S : None for all, and then None where nothing is simulated; with repetitions, messages are
-            sent one after the other
+            sent one right after the other, and the latency passes once
         passes : over the samples; dense : whether messages are uncompressed
         """
         star, fleet = self.star, self.star.simulated
@@ -89,9 +101,9 @@ class Participation(Clocked):
             self.now = self.spent = self.delay = 0.0
         invited = np.arange(star.n) if S is None else S
         who, messages = np.unique(invited, return_counts=True)
-        down, computing, up, dense_up = (seconds[who] for seconds in self.timing)
+        latency, down, computing, up, dense_up = (seconds[who] for seconds in self.timing)
         computing = passes * computing
-        taken = down + computing + messages * (dense_up if dense else up)
+        taken = 2 * latency + down + computing + messages * (dense_up if dense else up)
         limit = fleet.deadline or inf
         u = star.uniforms(star.n)[who]
         there = first | (u >= 1 - fleet.availability)

@@ -1,0 +1,161 @@
+"""What each row of a log asks of a client: seconds, hops and bits."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from mpisim.analysis.fleet.participants import Senders, who_sent
+from mpisim.analysis.link_model import Traffic, traffic
+from mpisim.comm.communicators import worker_ranks
+from mpisim.comm.fleet import Fleet
+from mpisim.comm.links import on_wire
+from mpisim.core.errors import InputError
+from mpisim.runs.log.reader import Log
+
+OF_CLIENTS = ("compute", "compress", "encode")  # the phases of a client's own work
+
+
+@dataclasses.dataclass(frozen=True)
+class Rounds:
+    """Rows of a log, arrays (rows,), each of `times` equal rounds.
+
+    n : clients; senders : of a round, n where all send; index : the last round of the row
+    seconds : measured, with those of a client of factor 1; computing : these alone
+    hops : how often a client's latency passes
+    up, down : bits on the wire of a client, and most : of the one that sends most
+    samples, payload : gradients of samples of a client, and the bits of its messages, both ways
+    who : k -> the clients that sent in round k, where not all do; None if the log does not say it
+    """
+
+    n: int
+    senders: np.ndarray
+    times: np.ndarray
+    index: np.ndarray
+    seconds: np.ndarray
+    computing: np.ndarray
+    hops: np.ndarray
+    up: np.ndarray
+    most: np.ndarray
+    down: np.ndarray
+    samples: np.ndarray
+    payload: np.ndarray
+    who: Senders | None = None
+
+
+def rows_of(rounds: Rounds, which: np.ndarray | slice) -> Rounds:
+    """Some of the rows."""
+    arrays = {
+        field.name: getattr(rounds, field.name)[which]
+        for field in dataclasses.fields(rounds)
+        if field.name not in ("n", "who")
+    }
+    return Rounds(n=rounds.n, who=rounds.who, **arrays)
+
+
+def on_a_clock(log: Log) -> bool:
+    """Whether the run's rounds took seconds on the clock of a fleet."""
+    return "simulated_seconds" in log.columns
+
+
+def rounds_of(log: Log, fleet: Fleet, ms: float | None = None) -> Rounds:
+    """The rounds of a log; `InputError` where a column is missing, or they had a fleet's clock.
+
+    ms : by FedScale's formula, with so many milliseconds of a sample's inference
+    """
+    if on_a_clock(log):
+        raise InputError(f"{log.path}: ran on a fleet's clock; see its column simulated_seconds")
+    parts = [log.columns[f"time_{phase}"] for phase in OF_CLIENTS if f"time_{phase}" in log.columns]
+    own = np.sum(parts, axis=0) if parts else np.zeros(log.rows)
+    layout = str(log.config.get("run", {}).get("layout", "shared"))
+    ranks = worker_ranks(int(log.attrs.get("ranks", 1)), layout)
+    calls = log.column("oracle_calls")
+    each = None if isinstance(fleet.seconds, str) else fleet.seconds
+    if fleet.seconds == "sample":
+        if not calls[-1:].any():
+            raise InputError(f"{log.path}: fleet.seconds = 'sample' needs a log with gradients")
+        each = own[-1] * ranks / calls[-1]
+    idle = "participants" in log.config.get("method", {})
+    counts, (who, several) = traffic(log), who_sent(log)
+    if several > 1 and counts.messages_up is not None:  # of a client, sent as one
+        counts = dataclasses.replace(counts, messages_up=counts.messages_up / several)
+    rounds = made(counts, own, calls, fleet, each, who, idle)
+    return rounds if ms is None else fedscale(rounds, ms)
+
+
+def made(
+    traffic: Traffic,
+    own: np.ndarray,
+    calls: np.ndarray,
+    fleet: Fleet,
+    each: float | None,
+    who: Senders | None = None,
+    idle: bool = True,
+) -> Rounds:
+    """From cumulative columns.
+
+    own : seconds of the slowest rank's clients; calls : gradients of samples, over all workers
+    each : seconds of a sample's gradient; None for the seconds that were measured
+    who : see `Rounds`; idle : whether clients that do not send do not compute
+    """
+    n = int(traffic.workers.sum())
+    columns = (
+        *(traffic.rounds, traffic.seconds, traffic.bits_up, traffic.bits_up_max, traffic.bits_down),
+        *(own, calls),
+    )
+    rounds, seconds, up, most, down, computing, samples = (
+        np.diff(values, prepend=0.0) for values in columns
+    )
+    times = np.maximum(rounds, 1)  # the exchange before round 0 counts as one
+    counted = traffic.messages_up
+    messages = n * times if counted is None else np.diff(counted, prepend=0.0)
+    senders = np.clip(np.rint(messages / times), 0, n).astype(np.int64)
+    clients, repeats = _drawn(traffic.rounds.astype(np.int64), times, senders, n, who)
+    working = np.maximum(clients, 1) if idle else n
+    others = np.maximum(senders - repeats, 1)
+    if each is not None:
+        alone = each * samples / working
+        seconds, computing = seconds - computing + alone, alone
+    copy = down / (traffic.receivers or n)
+    rest = np.where(senders > repeats, np.maximum(up - most, 0) / others, most / repeats)
+    rest = np.minimum(rest, most / repeats)  # of a message of the others, equally long
+    sent = np.minimum(np.maximum(times, messages / n), messages)
+    return Rounds(
+        n=n, senders=senders, times=times, index=traffic.rounds.astype(np.int64),
+        seconds=seconds, computing=computing, hops=np.minimum(rounds, messages) + rounds,
+        up=on_wire(rest, sent), most=on_wire(most, sent * repeats), down=on_wire(copy, times),
+        samples=samples / working, payload=most + copy, who=who,
+    )  # fmt: skip
+
+
+def _drawn(
+    ends: np.ndarray, times: np.ndarray, senders: np.ndarray, n: int, who: Senders | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """How many clients send in a round, and the messages of the one that sends most: (rows,) each.
+
+    Means over a row's rounds.
+    """
+    clients, repeats = senders.astype(float), np.ones(len(ends))
+    if who is not None:
+        for row in np.flatnonzero((senders < n) & (senders > 0)).tolist():
+            counts = [
+                np.unique(who(max(k, 0)), return_counts=True)[1]
+                for k in range(int(ends[row] - times[row]), int(ends[row]))
+            ]
+            clients[row] = np.mean([len(one) for one in counts])
+            repeats[row] = max(np.mean([one.max(initial=0) for one in counts]), 1.0)
+    return clients, repeats
+
+
+def fedscale(rounds: Rounds, ms: float) -> Rounds:
+    """The same rounds by FedScale's formula, 3 x batch x steps x ms + bytes / bandwidth.
+
+    `ClientMetadata.get_completion_time` in its fedscale/cloud/internal/client_metadata.py. Its
+    bandwidth is the client's download. ms : of a sample's inference, at factor 1
+    """
+    computing, nothing = 3 * rounds.samples * ms / 1000, np.zeros_like(rounds.up)
+    return dataclasses.replace(
+        rounds, seconds=computing, computing=computing, hops=nothing, up=nothing, most=nothing,
+        down=rounds.payload,
+    )  # fmt: skip
