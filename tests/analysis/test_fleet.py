@@ -23,9 +23,11 @@ from mpisim.core.rng import purpose_key
 from mpisim.runs.log.reader import read
 
 
-def rounds(n, rows, fleet, up=1e6, senders=None, down=0.0, base=0.0, calls=None, most=None):
-    """A round a row: ``senders`` (n unless given) messages of ``up`` bits, a copy of ``down``."""
-    k, r = np.arange(1, rows + 1), n if senders is None else senders
+def rounds(
+    n, rows, fleet, up=1e6, senders=None, down=0.0, base=0.0, calls=None, most=None, every=1
+):
+    """Every row: ``senders`` (n unless given) messages of ``up`` bits a round, a copy of ``down``."""
+    k, r = every * np.arange(1, rows + 1), n if senders is None else senders
     traffic = Traffic(
         k, k * base, k * r * up, k * n * down, k * (most or up), np.array([n]), k * float(r)
     )
@@ -88,6 +90,12 @@ def test_the_slowest_by_hand():
     # a client alone takes 3 s a sample; the row's 10 samples are those of two
     alone = made(traffic, 0.4 * k, 10.0 * k, fleet, 3.0)
     assert seconds(alone, fleet).seconds[0] == pytest.approx(first - 0.9 + 0.1 + 2 * 15, rel=1e-13)
+
+
+def test_rows_of_several_rounds_count_the_messages_of_all_of_them():
+    fleet = Fleet("1mbit", dropout=0.2)
+    case = rounds(20, 60, fleet, senders=6, every=10)
+    assert seconds(case, fleet).left_out == pytest.approx(0.2, abs=0.03)
 
 
 @pytest.mark.parametrize("senders", [40, 20])

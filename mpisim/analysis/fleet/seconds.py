@@ -47,9 +47,9 @@ def seconds(rounds: Rounds, fleet: Fleet, seed: int | None = None) -> Seconds:
     some = np.flatnonzero((rounds.senders < rounds.n) & (rounds.senders > 0))
     clients = fleet.clients(np.arange(rounds.n), seed) if some.size and rounds.n < BLOCK else None
     for row in some:
-        taken, late = _some(rounds, int(row), fleet, seed, clients)
+        taken, late, due = _some(rounds, int(row), fleet, seed, clients)
         slowest[row] = max(slowest[row], taken)
-        left_out, sent = left_out + late, sent + int(rounds.senders[row])
+        left_out, sent = left_out + late, sent + due
     return Seconds(np.cumsum(slowest), left_out / max(sent, 1))
 
 
@@ -136,13 +136,13 @@ def _presence(seed, purpose, index, client):
 
 def _some(
     rounds: Rounds, row: int, fleet: Fleet, seed: int, clients: Clients | None
-) -> tuple[float, int]:
-    """Seconds of a row's rounds in which r of n clients send, and how many were left out.
+) -> tuple[float, int, int]:
+    """Seconds of a row's rounds in which r of n clients send; messages left out, and all of them.
 
     clients : all n; None for those of a round to be drawn in it
     """
     times, limit = int(rounds.times[row]), fleet.deadline or inf
-    total, left_out = 0.0, 0
+    total, left_out, sent = 0.0, 0, 0
     server = (rounds.seconds[row] - rounds.computing[row]) / times
     for index in range(int(rounds.index[row]) - times + 1, int(rounds.index[row]) + 1):
         who, messages, r = _clients(rounds, row, index, fleet, seed)
@@ -163,8 +163,9 @@ def _some(
         counts = np.flatnonzero(comes & (taken <= limit))[:r]  # the fastest r
         waits = limit < inf and len(counts) < min(r, int(there.sum()))
         total += limit if waits else float(max(taken[counts], default=server))
-        left_out += int(rounds.senders[row]) - int(messages[counts].sum())
-    return total, left_out
+        due = int(messages.sum()) if len(who) == r else r
+        left_out, sent = left_out + due - int(messages[counts].sum()), sent + due
+    return total, left_out, sent
 
 
 def _clients(
