@@ -26,7 +26,7 @@ from mpisim.runs.log.reader import read
 def rounds(
     n, rows, fleet, up=1e6, senders=None, down=0.0, base=0.0, calls=None, most=None, every=1
 ):
-    """Every row: ``senders`` (n unless given) messages of ``up`` bits a round, a copy of ``down``."""
+    """Every row: ``senders`` (n unless given) messages of ``up`` bits a round, a copy ``down``."""
     k, r = every * np.arange(1, rows + 1), n if senders is None else senders
     traffic = Traffic(
         k, k * base, k * r * up, k * n * down, k * (most or up), np.array([n]), k * float(r)
