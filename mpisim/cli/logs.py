@@ -155,6 +155,7 @@ def fleet(args: argparse.Namespace, argv: list[str]) -> int:
     from mpisim.analysis.fleet.table import FleetCosts, draw
 
     ms = args.fedscale
+    require(args.draws >= 1, "--draws", args.draws, "an integer >= 1")
     require(ms is None or 0 <= ms < inf, "--fedscale", ms, "a number >= 0")
     if args.out:
         analysis.plot.check_output(args.out)

@@ -20,8 +20,7 @@ from mpisim.comm.communicators import Comm, OneProcess, SideChannel
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.ledger import Ledger
 from mpisim.comm.uploads import LazyUpload, Upload, compressed
-from mpisim.compressors.base import Compressor, Identity
-from mpisim.compressors.sign import Flag
+from mpisim.compressors.base import Compressor, Flag, Identity
 from mpisim.core.arrays import FALLBACK, HOST, Arrays, to_host
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.numerics import philox

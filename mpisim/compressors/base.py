@@ -1,4 +1,4 @@
-"""The interface of a compressor, data of each worker that it may be fitted to, and Identity."""
+"""The interface of a compressor, worker data that it may be fitted to, Identity and Flag."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mpisim.core.arrays import FALLBACK, to_host
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.registry import Registry, Spec, named
 from mpisim.core.rng import Draw
 from mpisim.theory.compression import FLOAT_BITS, CompressorConstants
 from mpisim.wire.base import Form, Message, Precision, same
+from mpisim.wire.signs import Flags, FlagsForm
 from mpisim.wire.values import Dense, DenseForm
 
 COMPRESSORS: Registry[Compressor] = Registry(
@@ -196,3 +198,18 @@ class Identity(Compressor):
 
     def paper_bits(self, message: Message) -> np.ndarray:
         return same(message.form.workers, FLOAT_BITS * self.d)
+
+
+class Flag(Compressor):
+    """1 where v (workers, 1) is above 0, else 0.
+
+    No ``[compressor]`` table names it: `Star.flags` sends it.
+    """
+
+    name = "flag"
+
+    def form(self, draw: Draw) -> FlagsForm:
+        return FlagsForm(self.d, draw.workers, self.precision)
+
+    def compress(self, v: np.ndarray, draw: Draw) -> Flags:
+        return Flags(self.form(draw), to_host(v, FALLBACK)[:, 0] > 0)

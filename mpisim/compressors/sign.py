@@ -1,4 +1,4 @@
-"""Compressors to one bit a coordinate; and a bit of each worker as a message."""
+"""Compressors to one bit a coordinate."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import numpy as np
 
 from mpisim.compressors.base import Compressor, WorkerRows, compressor
 from mpisim.compressors.norms import one_norms
-from mpisim.core.arrays import FALLBACK, to_host
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message, same
 from mpisim.wire.codecs.bits import round_scales
-from mpisim.wire.signs import Flags, FlagsForm, Signs, SignsForm
+from mpisim.wire.signs import Signs, SignsForm
 
 
 @compressor("scaled-sign", "scaled sign", {})
@@ -69,18 +68,3 @@ class ScaledSign(Compressor):
     def paper_bits(self, message: Message) -> np.ndarray:
         norms = (len(self.starts) - 1) * int(self.scale == "mean")
         return same(message.form.workers, FLOAT_BITS * norms + self.d)
-
-
-class Flag(Compressor):
-    """1 where v (workers, 1) is above 0, else 0.
-
-    No ``[compressor]`` table names it: `Star.flags` sends it.
-    """
-
-    name = "flag"
-
-    def form(self, draw: Draw) -> FlagsForm:
-        return FlagsForm(self.d, draw.workers, self.precision)
-
-    def compress(self, v: np.ndarray, draw: Draw) -> Flags:
-        return Flags(self.form(draw), to_host(v, FALLBACK)[:, 0] > 0)

@@ -47,7 +47,7 @@ UNUSED = {
     *("mpi4py.MPI", "scipy.linalg", "scipy.optimize", "scipy.sparse", "sklearn"),
     *("torch", "matplotlib", "pandas", "tabulate", "jinja2", "mpisim.analysis"),
     "mpisim.runs.sweep",
-    *("mpisim.compressors.quantization", "mpisim.problems.quadratic", "mpisim.problems.torch"),
+    *("mpisim.compressors.sign", "mpisim.problems.quadratic", "mpisim.problems.torch"),
     *("mpisim.methods.estimators.diana", "mpisim.wire.levels"),
     "numba.typed.dictimpl",  # for the compiler: kernels are loaded from the disk
 }
