@@ -11,7 +11,7 @@ from mpisim.compressors import make
 from mpisim.core.errors import WireError
 from mpisim.testing import DOUBLE, SINGLE
 from mpisim.testing.moments import draw
-from mpisim.wire.codecs import entropy, priors, symbols
+from mpisim.wire.codecs import entropy, fit, priors, symbols
 
 M = 20
 RNG = np.random.default_rng(0)
@@ -137,11 +137,14 @@ def test_divisions_by_frequencies_are_exact():
 
 
 @pytest.mark.parametrize("d", [0, 1, 64, 1000, 40_000, 10**7 + 1])
-def test_stretches_cover_a_message(d):
-    ends = symbols._stretches(d, 3)
+@pytest.mark.parametrize("index", range(len(fit.STRENGTHS)))
+def test_stretches_cover_a_message(d, index):
+    ends = symbols._stretches(d, index)
     assert ends[0] == 0 and ends[-1] == d and np.all(np.diff(ends) > 0)
-    longest = np.minimum(symbols.LONGEST, np.maximum(symbols.STRETCH, ends[:-1] // 16))
-    assert np.all(np.diff(ends) <= longest)
+    assert d < fit.SHORT or d // 2 in ends  # readers count the first half there
+    least, share = symbols.STRETCHES[index == fit.UNEVEN]
+    longest = np.minimum(symbols.LONGEST, np.maximum(least, ends[:-1] >> share))
+    assert fit.STRENGTHS[index] == fit.STAYS or np.all(np.diff(ends) <= longest)
 
 
 def test_a_gradient_of_two_layers_is_near_its_frequencies():
@@ -155,19 +158,34 @@ def test_a_gradient_of_two_layers_is_near_its_frequencies():
     assert 1 < bits / (100_000 * order_0(message.codes)) < 1.006
 
 
+@pytest.mark.parametrize("table", [NATURAL, MORE], ids=str)
+def test_frequencies_follow_where_halves_differ(table):
+    """As of a layer's rows: no code with the frequencies of all together takes less than these."""
+    m, d = 60, 1000
+    v = RNG.standard_normal((m, d)) * np.repeat([1, 5], d // 2)
+    message = make(table | {"codec": "entropy"}).bind(d, m, SINGLE).compress(v, draw(m))
+    bits = message.encode().payload_bits.mean() - (32 if table is MORE else 0)
+    symbols_of = message.codes if table is NATURAL else message.levels
+    assert 1 < bits / (d * order_0(symbols_of)) < 1.0145
+
+
 LONG = [  # messages as long as it takes for all that heads and stretches may be
     ({"name": "qsgd", "s": 1}, 600, 1.0),
     ({"name": "qsgd", "s": 1}, 600, 1e-4),
     ({"name": "qsgd", "s": 1}, 2500, 1.0),
     ({"name": "qsgd", "s": 1, "norm": "inf"}, 600, 1.0),
     ({"name": "natural"}, 40_000, 1.0),
+    ({"name": "natural"}, 2000, (1, 9)),
+    ({"name": "qsgd", "s": 200}, 2000, (1, 9)),
 ]
 
 
 @pytest.mark.parametrize(("table", "d", "rest"), LONG, ids=str)
 def test_long_messages_are_refused_or_encode_to_the_same_bytes(table, d, rest):
-    """rest : the size of all entries but a few; the share of zeros is far from the expected."""
-    v = RNG.standard_normal((1, d)) * np.where(np.arange(d) % 100, rest, 1)
+    """rest : the size of all entries but a few, or of each half; zeros are not as expected."""
+    v = RNG.standard_normal((1, d)) * np.where(
+        np.arange(d) % 100, np.repeat(rest, d // np.size(rest)), 1
+    )
     message = make(table | {"codec": "entropy"}).bind(d, 1, SINGLE).compress(v, draw(1))
     packed = message.encode()
     again = message.form.decode(packed.data, packed.sizes)
