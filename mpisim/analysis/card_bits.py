@@ -10,6 +10,7 @@ from mpisim.wire.base import Carried, Message
 from mpisim.wire.codecs.bits import raw
 from mpisim.wire.composed import Composed, Parts
 from mpisim.wire.exponents import Exponents
+from mpisim.wire.fewer import Fewer
 from mpisim.wire.levels import Levels
 from mpisim.wire.signs import Points, Signs
 from mpisim.wire.sparse import Explicit
@@ -21,8 +22,8 @@ def entropies(message: Message) -> dict[str, float]:
 
     Floats need all their bits, those of factors and eigenvectors all but their exponents'. Levels
     and exponents need the entropy of their frequencies in all messages together, and a sign for
-    each that is not zero. Indices need log2 C(d, k). A message of a class that is not mpisim's
-    counts as it is encoded.
+    each that is not zero. Indices need log2 C(d, k), and k, where it differs, the entropy of its
+    frequencies. A message of a class that is not mpisim's counts as it is encoded.
     """
     form = message.form
     workers, bits = max(1, form.workers), form.precision.bits
@@ -43,8 +44,12 @@ def entropies(message: Message) -> dict[str, float]:
         return {"norms": 8.0 * message.form.scale_bytes, "signs": float(form.d)}
     if isinstance(message, Explicit):
         k = message.indices.shape[1]
-        subsets = lgamma(form.d + 1) - lgamma(k + 1) - lgamma(form.d - k + 1)  # log C(d, k)
-        return {"indices": subsets / log(2), "values": float(bits * k)}
+        return {"indices": _subsets(form.d, k), "values": float(bits * k)}
+    if isinstance(message, Fewer):
+        counts = np.diff(message.ptr)
+        indices = sum(_subsets(form.d, k) for k in counts.tolist()) / workers
+        values = float(bits * counts.sum() / workers)
+        return {"numbers": _order_0(counts[:, None]), "indices": indices, "values": values}
     if isinstance(message, CodedValues):
         numbers = raw(message.values).astype(np.uint64) >> np.uint64(bits - 9) & np.uint64(255)
         signs, rest = np.count_nonzero(numbers) / workers, (bits - 9) * numbers.size / workers
@@ -60,6 +65,11 @@ def _sum(message: Composed | Parts, workers: int) -> dict[str, float]:
         for name, bits in entropies(part).items():
             total[name] = total.get(name, 0.0) + bits * part.form.workers / workers
     return total
+
+
+def _subsets(d: int, k: int) -> float:
+    """log2 C(d, k)."""
+    return (lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1)) / log(2)
 
 
 def _order_0(rows: np.ndarray) -> float:

@@ -142,7 +142,7 @@ def test_stretches_cover_a_message(d, index):
     ends = symbols._stretches(d, index)
     assert ends[0] == 0 and ends[-1] == d and np.all(np.diff(ends) > 0)
     assert d < fit.SHORT or d // 2 in ends  # readers count the first half there
-    least, share = symbols.STRETCHES[index == fit.UNEVEN]
+    least, share = symbols.STRETCHES[index]
     longest = np.minimum(symbols.LONGEST, np.maximum(least, ends[:-1] >> share))
     assert fit.STRENGTHS[index] == fit.STAYS or np.all(np.diff(ends) <= longest)
 

@@ -3,8 +3,8 @@
 A message is a number of `mpisim.wire.codecs.ans`, with what is raw behind it. Its head says which
 model: `mpisim.wire.codecs.fit`. Its state begins with the last 32 bits of the first raw number and
 the first signs, 32 bits together. Where the model does not stay, the coordinates before are counted
-anew whenever their number has grown by a quarter, by a 32nd if the halves of a message differ, and
-after LONGEST coordinates at most, as the layers of a gradient differ.
+anew whenever their number has grown by a share: a quarter where the model is near, a 32nd where the
+halves of the message differ. LONGEST coordinates have the same model at most, as layers differ.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from mpisim.wire.codecs.fit import (
     STAYS,
     STRENGTHS,
     SYMBOLS,
-    UNEVEN,
     head_of,
     read_head,
 )
@@ -32,8 +31,8 @@ LEAST = 4  # a frequency; all are even, so that the lower bit is a sign
 LOOKUPS = (7, 9)  # bits, of messages below MANY coordinates and of others
 MANY = 4096
 BEGIN = 32  # at most so many bits are in the state that a sender begins with
-STRETCHES = ((128, 2), (16, 5))  # coordinates with the same frequencies: so many, and then 2^-s
-LONGEST = 2048  # of those before, for even and uneven messages; LONGEST at most
+LONGEST = 2048  # coordinates with the same frequencies, at most
+STRETCHES = ((16, 5), (64, 4), (128, 2), (128, 2))  # as many at least, or 2^-s of those before
 DIGITS = 20  # of a large level that are written at once
 
 
@@ -114,7 +113,7 @@ def _invert(start, counts, halves, inverses, shifts):
 @njit(cache=True)
 def _stretches(d, index):
     """Where stretches of the same frequencies end, from 0 on: also at d // 2, from SHORT on."""
-    least, share = STRETCHES[int(index == UNEVEN)]
+    least, share = STRETCHES[index]
     ends = np.empty(256 + d // LONGEST, np.int64)
     ends[0], t = 0, 0
     while ends[t] < d:
