@@ -9,11 +9,12 @@ from mpisim.wire.base import Form, Message, Precision
 from mpisim.wire.codecs import CODECS
 from mpisim.wire.composed import Sum, SumForm
 from mpisim.wire.exponents import Exponents, ExponentsForm
+from mpisim.wire.factors import Factors, FactorsForm, Spectral, SpectralForm
 from mpisim.wire.fewer import Fewer, FewerForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.signs import Points, PointsForm, SignsForm
 from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
-from mpisim.wire.values import Dense, DenseForm, Factors, FactorsForm, Spectral, SpectralForm
+from mpisim.wire.values import Dense, DenseForm
 from tests.wire import string_elias
 
 WIDTHS = [np.dtype("float32"), np.dtype("float64")]

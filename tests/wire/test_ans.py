@@ -110,17 +110,32 @@ def test_points_are_near_the_entropy(table, d, above):
 
 
 @pytest.mark.parametrize(
-    ("d", "k", "above"), [(120, 1, 0.03), (1000, 1, 0.015), (10_000, 10, 0.005)]
+    ("name", "d", "k", "above"),
+    [
+        ("rank-k", 120, 1, 0.03),
+        ("rank-k", 1000, 1, 0.013),
+        ("rank-k", 10_000, 10, 0.005),
+        ("symmetric-rank-k", 990, 1, 0.015),
+        ("symmetric-rank-k", 9870, 10, 0.005),
+    ],
 )
 @pytest.mark.parametrize("kind", ["normal", "of Student's t"])
-def test_factors_are_near_the_entropy(kind, d, k, above):
-    """Signs and exponents, 9 bits, by the frequencies in many messages; 23 bits as they are."""
+def test_factors_are_near_the_entropy(name, kind, d, k, above):
+    """Signs, and exponents of both factors by their frequencies in many messages; 23 bits raw."""
     many = max(M, 60_000 // d)
-    compressor = make({"name": "rank-k", "k": k, "codec": "entropy"}).bind(d, many, SINGLE)
+    compressor = make({"name": name, "k": k, "codec": "entropy"}).bind(d, many, SINGLE)
     message = compressor.compress(VECTORS[kind](many, d), draw(many))
-    values = message.values
-    bits = values.shape[1] * (23 + order_0(values.view(np.uint32) >> 23))
-    assert 1 < message.encode().payload_bits.mean() / bits < 1 + above
+    values, bits = message.values, message.encode().payload_bits.mean()
+    if name == "rank-k":
+        (parts,) = message.form.parts(values)
+    else:
+        parts = values[:, :, :1], values[:, :, 1:]
+    exponents = [part.view(np.uint32).reshape(many, -1) >> 23 & 255 for part in parts]
+    apart = sum(part.shape[1] * (24 + order_0(part)) for part in exponents)
+    together = np.concatenate(exponents, axis=1)
+    assert 0.999 < bits / apart < 1 + above
+    if name == "rank-k" and d > 120:
+        assert bits < together.shape[1] * (24 + order_0(together))
 
 
 def test_divisions_by_frequencies_are_exact():

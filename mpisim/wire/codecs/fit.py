@@ -229,10 +229,10 @@ def _strength(counts, half, prior, d, kinds):
     """The index in STRENGTHS by phi = chi^2 / d - K / d, for K likely symbols.
 
     Halves are uneven where the chi^2 of both against their mean is above 3 K. The row stays where
-    chi^2 is below 5 K / 2; else it counts for about K / phi coordinates.
+    chi^2 is below 5 K / 2, of many kinds only if halves are even; else it counts for about K / phi
+    coordinates.
     """
     squares, apart, likely, unlikely = 0.0, 0.0, 0, np.int64(0)
-    halves = kinds >= FEW and d >= SHORT
     for s in range(kinds):
         if 2 * d * prior[s] > 1 << WEIGHT_BITS:
             mean = prior[s] * (d / (1 << WEIGHT_BITS))
@@ -240,11 +240,12 @@ def _strength(counts, half, prior, d, kinds):
             squares += (counts[s] - mean) ** 2 / mean
         else:
             unlikely += counts[s]
-        if halves and counts[s] > 0:
+        if d >= SHORT and counts[s] > 0:
             apart += (2 * half[s] - counts[s]) ** 2 / counts[s]
     beyond = squares + unlikely - likely
-    if apart > 3 * likely:
-        return UNEVEN
-    if 2 * beyond < 3 * likely:
+    uneven = apart > 3 * likely
+    if 2 * beyond < 3 * likely and not (uneven and kinds >= FEW):
         return 3
+    if uneven:
+        return UNEVEN
     return 1 if d < SHORT or likely * d < beyond * (1 << (STRENGTHS[1] + 1)) else 2
