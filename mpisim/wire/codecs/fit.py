@@ -214,10 +214,10 @@ def _cost(counts, costs):
 
 @njit(cache=True)
 def _prior(weights, first, zeros, kinds):
-    """Weights of all symbols, shape (kinds,); ``zeros``: eighths of zeros, -1 for levels."""
-    prior = np.zeros(kinds, np.int64)
+    """Weights of symbols, also of a row's beyond kinds; ``zeros``: eighths, -1 for levels."""
+    prior = np.zeros(max(kinds, weights.size), np.int64)
     share = (2 * zeros - 1) << (WEIGHT_BITS - 4) if zeros > 0 else 0
-    for s in range(max(0, first), min(NAN, kinds, first + weights.size)):
+    for s in range(max(0, first), min(NAN, first + weights.size)):
         prior[s] = weights[s - first] * ((1 << WEIGHT_BITS) - share) >> WEIGHT_BITS
     if zeros >= 0:
         prior[0] = share
@@ -233,7 +233,7 @@ def _strength(counts, half, prior, d, kinds):
     coordinates.
     """
     squares, apart, likely, unlikely = 0.0, 0.0, 0, np.int64(0)
-    for s in range(kinds):
+    for s in range(prior.size):
         if 2 * d * prior[s] > 1 << WEIGHT_BITS:
             mean = prior[s] * (d / (1 << WEIGHT_BITS))
             likely += 1
