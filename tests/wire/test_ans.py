@@ -7,11 +7,13 @@ from math import comb, lgamma, log2
 import numpy as np
 import pytest
 
+from mpisim.analysis.card_bits import entropies
 from mpisim.compressors import make
 from mpisim.core.errors import WireError
 from mpisim.testing import DOUBLE, SINGLE
 from mpisim.testing.moments import draw
 from mpisim.wire.codecs import entropy, fit, priors, symbols
+from mpisim.wire.levels import Levels, LevelsForm
 
 M = 20
 RNG = np.random.default_rng(0)
@@ -89,6 +91,33 @@ def test_a_ternary_message_pays_little_more_than_any_code_must(kind, d):
     assert 0 < beyond.mean() < least_regret(d) + 2
 
 
+def mutual_information(d: int, shares: np.ndarray) -> float:
+    """Of k heads among d coins with the share, of equally likely ``shares``: E KL(P_share | P).
+
+    A code without the share is a distribution Q (Kraft), and E KL(P_share | Q) is least for Q = P:
+    so on average any code takes so many bits more than one that has the share.
+    """
+    k = np.arange(d + 1)
+    subsets = np.array([lgamma(d + 1) - lgamma(i + 1) - lgamma(d - i + 1) for i in k])
+    logs = np.array([subsets + k * np.log(p) + (d - k) * np.log1p(-p) for p in shares])
+    mixture = np.logaddexp.reduce(logs) - np.log(len(shares))
+    return float((np.exp(logs) * (logs - mixture)).sum() / len(shares) / np.log(2))
+
+
+@pytest.mark.parametrize(("d", "above"), [(123, 5), (1000, 4)])
+def test_a_code_without_the_share_of_zeros_pays_for_it(d, above):
+    """Ternary messages, up to 1 / sqrt(d) levels that are not zero, the most of any vector."""
+    shares = np.geomspace(1 / 4, 1, 12) / d**0.5
+    form, beyond = LevelsForm.uniform(d, 400, SINGLE, 1.0, "entropy"), []
+    for p in shares:
+        levels = (RNG.random((400, d)) < p) * RNG.choice(np.array([-1, 1], np.int32), (400, d))
+        bits = Levels(form, np.ones((400, 1), np.float32), levels).encode().payload_bits.mean()
+        entropy_of_coins = -d * (p * log2(p) + (1 - p) * log2(1 - p))
+        beyond.append(bits - 32 - d * p - entropy_of_coins)
+    least = mutual_information(d, shares)
+    assert 0.5 < least < np.mean(beyond) < least + above
+
+
 ROTATED = [
     *({"name": "eden", "bits": b} for b in (1, 2, 4, 6)),
     *({"name": "quic-fl", "bits": b} for b in (1, 2, 4)),
@@ -107,6 +136,26 @@ def test_points_are_near_the_entropy(table, d, above):
     assert 0.995 < points.encode().payload_bits.mean() / bits < 1 + above
     plain = make(table).bind(d, many, SINGLE).compress(v, draw(many)).inner
     assert np.array_equal(message.decoded(), plain.decoded())
+
+
+@pytest.mark.drawn(8)
+@pytest.mark.parametrize(("d", "above"), [(128, 0.03), (1024, 0.01)])
+def test_quic_fl_is_near_the_entropy_with_all_that_it_sends(d, above):
+    many = 60_000 // d
+    v = VECTORS["of Student's t"](many, d)
+    message = make({"name": "quic-fl", "codec": "entropy"}).bind(d, many, SINGLE)
+    message = message.compress(v, draw(many))
+    assert 1 < message.encode().payload_bits.mean() / sum(entropies(message).values()) < 1 + above
+
+
+@pytest.mark.parametrize("k", [0.01, 0.1])
+def test_the_number_of_coordinates_takes_few_bits(k):
+    """A word of toplek's number j takes 2 log2 (j + 1) + 1 bits, and places log2 C(d, j)."""
+    compressor = make({"name": "toplek", "k": k, "codec": "entropy"}).bind(1000, M, DOUBLE)
+    message = compressor.compress(RNG.standard_normal((M, 1000)), draw(M))
+    beyond = message.encode().payload_bits - 64 * np.diff(message.ptr)
+    for bits, j in zip(beyond.tolist(), np.diff(message.ptr).tolist(), strict=True):
+        assert 0 <= bits - log2(comb(1000, j)) - 2 * ((j + 1).bit_length() - 1) - 1 < 2
 
 
 @pytest.mark.parametrize(
