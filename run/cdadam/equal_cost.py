@@ -95,9 +95,7 @@ def better(candidate: Runs, rival: Runs, y: Axis, x: Axis, word: str = "fewer") 
     return dataclasses.replace(one, measured=measured, numbers=numbers)
 
 
-def ahead(
-    one: Runs, other: Runs, x: Axis, y: Axis, share: float, word: str = "fewer"
-) -> Evidence:
+def ahead(one: Runs, other: Runs, x: Axis, y: Axis, share: float, word: str = "fewer") -> Evidence:
     """``one`` has the better y at its last row within the ``share`` of what both spent on x.
 
     One row, known before the runs: the best of many would be ahead by chance.
