@@ -243,7 +243,7 @@ def parse(tables: dict[str, Any]) -> Experiment:
     run, made = _run(tables.get("run", {}), kind), build(kind, problem, "problem")
     server = build(Server, tables.get("server", {}), "server")
     attack = build(Attack, tables["attack"], "attack") if "attack" in tables else None
-    if attack and attack.name == "label-flip" and not made.odd_labels:
+    if attack and attack.name == "label-flip" and type(made).flip_labels is Problem.flip_labels:
         raise InputError(f"attack.name: 'label-flip' is not allowed with problem {made.name!r}")
     if attack and run.reference:
         raise InputError("run.reference: true is not allowed with a table [attack]")
