@@ -226,11 +226,13 @@ def run_list(
 
 
 def fitted(head: Sequence[str], rows: Sequence[list[Cell]], width: int) -> str:
-    """The list in lines of at most ``width`` letters: keys without their table, four digits, ends
-    of long paths, and then without columns of `LEAST`, which a last line counts."""
+    """The list in lines of at most ``width`` letters: keys without their table, names by it alone,
+    four digits, ends of long paths, and then without columns of `LEAST` and settings from the last
+    one on, which a last line counts. The path, the status and grad_norm_sq stay."""
     right = {i for row in rows for i, cell in enumerate(row) if isinstance(cell, int | float)}
-    short = [name.rpartition(".")[2] for name in head]
+    short = [name.removesuffix(".name").rpartition(".")[2] for name in head]
     names = [one if short.count(one) == 1 else name for one, name in zip(short, head, strict=True)]
+    settings = [name for name in reversed(head) if "." in name]
     texts = [[f"{c:.4g}" if isinstance(c, float) else number(c) for c in row] for row in rows]
     kept, left_out = list(range(len(head))), []
 
@@ -241,7 +243,7 @@ def fitted(head: Sequence[str], rows: Sequence[list[Cell]], width: int) -> str:
 
     for row in texts:
         row[0] = row[0] if len(row[0]) <= LONGEST else f"…{row[0][1 - LONGEST :]}"
-    for name in LEAST:
+    for name in dict.fromkeys((*LEAST, *settings)):
         if max(map(len, text().splitlines())) <= width:
             break
         if name in head:
