@@ -91,7 +91,10 @@ FIGURES = [
     Figure(
         "kappa",
         "bits by condition number",
-        Grid("kappa", {"quick": [], "paper": ["problem.data=a9a"]}),
+        Grid(
+            "kappa",
+            {"quick": [], "paper": ["problem.data=a9a", "sweep.steps=[0.125,0.25,0.5,1,2,4]"]},
+        ),
         KAPPA.draw,
         kappa,
     ),
