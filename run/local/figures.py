@@ -102,7 +102,7 @@ FIGURES = [
         "participation",
         "bits with some of the clients",
         Grid(
-            "participation", {"quick": [], "paper": ["problem.data=w8a", "sweep.steps=[1,2,4,8,16]"]}
+            "participation", {"quick": [], "paper": ["problem.data=w8a", "sweep.steps=[1,2,4,8,16,32]"]}
         ),
         PARTS.draw,
         participation,
