@@ -22,7 +22,9 @@ def _mathml(node: Element, display: str) -> str:
 
 
 def _inline(writer: Any, node: Element) -> None:
-    writer.body.append(f'<span class="inline-formula">{_mathml(node, "inline")}</span>')
+    """With a word joiner, so that no line breaks between a formula and its comma."""
+    formula = _mathml(node, "inline")
+    writer.body.append(f'<span class="inline-formula">{formula}</span>\u2060')
     raise SkipNode
 
 
