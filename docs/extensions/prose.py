@@ -11,7 +11,8 @@ from formulas import inline
 # marks of lists, of emphasis and of tables, numbers of theorems, and seconds.
 KEPT = re.compile(
     r"""
-    ^(?P<fence>```+|:::+).*?^(?P=fence)$ | ^\ {4}[^\n]* | (?P<tick>`+)(?!`).+?(?<!`)(?P=tick)(?!`)
+    ^(?P<fence>```+|:::+).*?^(?P=fence)$ | ^\ {4}[^\n]*
+    | (?P<tick>`+)(?!`).+?(?<!`)(?P=tick)(?!`)(?:'s)?
     | \$\$.+?\$\$ | \$[^$]+\$ | ^\#[^\n]* | <!--.*?--> | </?[a-z][^<>]*> | !\[[^]]*\] | \]\([^)]*\)
     | https?://\S+ | "[^"]*" | ^\s*(?:[-*>]|\d+\.)\ | \*\* | (?<![\w*])\*(?=\w)[^*\n]*\*(?!\w)
     | ^\|[-|:\ ]+$ | (?<=\s)\|(?=\s|$) | ^\|(?=\s) | \b[a-z]+_[a-z]+_\w+ | \['[^]]*\]
