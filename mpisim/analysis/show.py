@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from math import isfinite
 from pathlib import Path
@@ -68,6 +68,8 @@ def _settings(log: Log) -> list[tuple[str, str]]:
         ("method", names.method(attribute("method"))),
         ("step size", "" if step is None else f"{step:.6g}{attribute('stepsize_source', ', ')}"),
         ("compressor", compressor),
+        ("server", _rule(config.get("server", {}))),
+        ("attack", _attack(config.get("attack", {}))),
         ("workers", f"{log.n} on {ranks} rank{'s' * (ranks != 1)}{layout}"),
         ("hosts", attribute("hosts")),
         ("plugins", attribute("plugin_packages")),
@@ -78,6 +80,19 @@ def _settings(log: Log) -> list[tuple[str, str]]:
         ("status", _status(log)),
         ("stopped by", _stopped_by(log)),
     ]
+
+
+def _rule(server: Mapping[str, Any]) -> str:
+    """How the server combines messages; empty for their mean."""
+    rule = f"{server.get('aggregate', 'mean')}, buckets = {server.get('buckets', 1)}"
+    return "" if rule == "mean, buckets = 1" else rule.removesuffix(", buckets = 1")
+
+
+def _attack(attack: Mapping[str, Any]) -> str:
+    """Who attacks; empty if all are honest."""
+    if not attack:
+        return ""
+    return f"{attack.get('name')}, share = {attack.get('share')}; f is over the good workers"
 
 
 def _status(log: Log) -> str:

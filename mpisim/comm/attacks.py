@@ -44,6 +44,11 @@ class Attack:
         allowed = "a finite number > 0" if fits else 'absent with name = "label-flip"'
         require(scale is None or (fits and 0 < scale < inf), "attack.scale", scale, allowed)
 
+    @property
+    def of_the_mean(self) -> bool:
+        """Whether it is made of the good workers' mean."""
+        return self.name in ("ipm", "alie")
+
     def bad(self, n: int) -> np.ndarray:
         """Whether each of n workers is bad, (n,), bool."""
         return np.arange(n) >= n - share_of(self.share, n)
@@ -57,7 +62,7 @@ class Attack:
         """
         bad = self.bad(star.n)[star.first + members]
         scale = SCALES[self.name] if self.scale is None else self.scale
-        if self.name in ("ipm", "alie"):
+        if self.of_the_mean:
 
             def mean_of_good(values: np.ndarray) -> np.ndarray:
                 sums = np.zeros((star.m, 1 + v.shape[1]))

@@ -103,7 +103,7 @@ FIGURES = [
         "bits with some of the clients",
         Grid(
             "participation",
-            {"quick": [], "paper": ["problem.data=w8a", "sweep.steps=[1,2,4,8,16]"]},
+            {"quick": [], "paper": ["problem.data=w8a", "sweep.steps=[1,2,4,8,16,32]"]},
         ),
         PARTS.draw,
         participation,

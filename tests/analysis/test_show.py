@@ -32,6 +32,19 @@ def test_says_what_was_run_and_how_it_ended(make_log):
         assert part in text
 
 
+def test_says_who_lies_and_what_the_server_does(tmp_path):
+    log = tmp_path / "x.h5"
+    tables = table({"name": "gd", "stepsize": 0.1}, rounds=1)
+    run_tables(tables, log)
+    assert not re.search("^(server|attack) ", show_text(log), re.M)
+    server = {"aggregate": "median", "buckets": 2}
+    attack = {"name": "sign-flip", "share": 0.34}
+    run_tables(tables | {"server": server, "attack": attack}, log, force=True)
+    text = show_text(log)
+    assert re.search("^server +median, buckets = 2$", text, re.M)
+    assert re.search("^attack +sign-flip, share = 0.34; f is over the good workers$", text, re.M)
+
+
 def test_time_by_phase_adds_up_and_is_sorted(make_log):
     text = show_text(make_log())
     shares = [float(s) for s in re.findall(r"([\d.]+)%", text)]

@@ -130,6 +130,13 @@ def test_a_share_is_rounded_down_as_it_is_written(share, n, count):
     assert trimmed[0] == pytest.approx(rows[count : n - count].mean(), rel=1e-14)
 
 
+def test_an_attack_by_nobody_is_said(capsys):
+    for share, warned in ((0.34, False), (0.1, True), (0.0, False)):
+        run(GD, IDENTITY, attack={"name": "sign-flip", "share": share})
+        line = "attack.share: 0.1 of 6 workers is less than one"
+        assert (line in capsys.readouterr().err) == warned
+
+
 def test_a_trimmed_mean_that_leaves_nothing_out_is_said(capsys):
     for trim, warned in ((0.34, False), (0.3, True)):
         server = {"aggregate": "trimmed-mean", "trim": trim, "buckets": 2}

@@ -47,7 +47,9 @@ class FedNL(Estimator):
     near x*, and the faster, the smaller l^k is.
 
     H_i^0 = hess f_i(x^0) is sent uncompressed. Gradients are, too, unless the ``[compressor]`` is
-    not the identity. Convex problems alone have Hessians.
+    not the identity. Convex problems alone have Hessians. A rule of ``[server]`` other than the
+    mean may give an H^k that is not positive definite: option A raises its eigenvalues, with B the
+    step is NaN.
     """
 
     hessian: Compressor
