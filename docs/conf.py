@@ -18,6 +18,7 @@ extensions = [
     "sphinx_copybutton",
     "generated_tables",
     "mathml",
+    "prose",
 ]
 
 root_doc = "docs/index"

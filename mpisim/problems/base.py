@@ -65,7 +65,7 @@ class Problem(Spec, ABC):
     nonnegative : f(x) >= 0 at all x
     attained : where the Hessian of every f_i equals `largest_hessian`, so that its eigenvalues are
         sharp
-    spread : (low, high) with low M_i <= hess f_i <= high M_i, both without the penalty
+    spread : l, u with l M_i <= hess f_i <= u M_i, both without the penalty
     published : how published code gets L from the L_i: "one" takes their maximum, for every L_i
         too; "mean" takes their mean
     epochs_between_rows : of the log, where run.log_every is not given; 0: each round has a row

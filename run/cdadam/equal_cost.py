@@ -106,7 +106,7 @@ def ahead(one: Runs, other: Runs, x: Axis, y: Axis, share: float, word: str = "f
         return Evidence(where, "no row is that early", Verdict.UNDECIDED)
     ends = values[:, :, -1]  # (seeds, 2)
     first, second = np.median(ends, axis=0)
-    evidence = by_seed(where, both, times_better(*ends.T, y), word)
+    evidence = by_seed(where, both, times_better(ends[:, 0], ends[:, 1], y), word)
     at = f"at {number(float(places[-1]))} {COSTS[x]}"
     measured = f"{first:.3g} and {second:.3g} {at}: {evidence.measured}"
     return dataclasses.replace(evidence, measured=measured)
