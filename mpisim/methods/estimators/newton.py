@@ -117,13 +117,14 @@ class FedNL(Estimator):
         """g^k, at the server; zeros elsewhere."""
         if not self.star.is_server:
             return gradient
-        d = len(gradient)
+        d, right = len(gradient), gradient.astype(np.float64)
         H = triangles.unpacked(self.H, d)
         if self.regularisation is None:
-            return triangles.solve(H + l * np.eye(d), gradient)
+            return triangles.solve(H + l * np.eye(d), right).astype(gradient.dtype)
         values, vectors = eigh(H)
         raised = np.ascontiguousarray(vectors / np.maximum(values, self.regularisation))
-        return times_vector(raised, times_vector(np.ascontiguousarray(vectors.T), gradient))
+        g = times_vector(raised, times_vector(np.ascontiguousarray(vectors.T), right))
+        return g.astype(gradient.dtype)
 
 
 @estimator("fednl-ls")
