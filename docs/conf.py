@@ -18,6 +18,7 @@ extensions = [
     "sphinx_copybutton",
     "generated_tables",
     "mathml",
+    "prose",
 ]
 
 root_doc = "docs/index"
@@ -46,7 +47,7 @@ html_title = f"mpisim {VERSION}"
 html_static_path = ["static"]
 html_css_files = ["mpisim.css"]
 html_js_files = ["tables.js"]
-html_extra_path = ["static/index.html"]  # the site's first page is docs/index.html
+html_extra_path = ["root"]  # the site's first page is docs/index.html
 html_copy_source = html_show_sourcelink = html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True}
 templates_path: list[str] = []

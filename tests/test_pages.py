@@ -198,6 +198,12 @@ x = x + (1/r) sum over S^k of C(x) (option I)
   $x = x + \frac{1}{r} \sum_{S^k} C(x)$ (option I)
 DIANA, Algorithm 1, lines 4-10 (Sun et al.)
   DIANA, Algorithm 1, lines 4-10 (Sun et al.)
+n = 10,000 and lambda = 1e-6, 1.9e7 L, K << d
+  $n = \text{10,000}$ and $\lambda = 10^{-6}$, $1.9 \cdot 10^{7} L$, $K \ll d$
+1 / (L (1 + omega / sqrt n)) until E f(x^K) <= epsilon
+  $1 / (L (1 + \omega / \sqrt{n}))$ until $\mathbb{E} f(x^K) \le \varepsilon$
+K = ceil(d/n) numbers of a d_f x d_e matrix
+  $K = \operatorname{ceil}(d/n)$ numbers of a $d_f \times d_e$ matrix
 """
 
 
@@ -224,6 +230,43 @@ def test_no_formula_of_the_names_is_left_in_ascii(generated, page):
     assert page == "optimizers" or len(formulas) > 50
     rest = re.sub(r"```math\n.*?```|\$[^$]*\$|``.*?``|`[^`\n]*`", "", generated[page], flags=re.S)
     left = [line for line in rest.splitlines() if ASCII.search(line.replace("rand-tau", ""))]
+    assert left == []
+
+
+# Markdown, and what the site's pages make of it.
+PROSE = r"""
+* A step of g_i takes 4 s: `x^k`'s C++, "x^0", $x^1$, *x^2*, |v|_inf
+* A step of $g_i$ takes 4 s: `x^k`'s C++, "x^0", $x^1$, *x^2*, $\lVert v\rVert_{\infty}$
+| \|grad f\|^2 of Theorem 2.1 | [A page of f](f_x.md#x_i) | grad_norm_sq |
+| $\lVert \nabla f\rVert^2$ of Theorem 2.1 | [A page of $f$](f_x.md#x_i) | grad_norm_sq |
+    y = x^2
+    y = x^2
+"""
+
+
+def test_prose_is_typeset(generated):
+    from prose import page
+
+    lines = PROSE.strip("\n").splitlines()
+    for written, printed in zip(lines[::2], lines[1::2], strict=True):
+        assert page(written) == printed
+
+
+QUOTED = re.compile(
+    r"""(?ms)^(```+|:::).*?^\1$|^(?:    |#|> ).*?$|\$[^$]*\$|`[^`]*`|"[^"]*"|\{w_t\}"""
+)
+
+
+def test_no_formula_of_the_prose_is_left_in_ascii(generated):
+    from prose import page
+
+    left = [
+        f"{path.name}: {line}"
+        for path in PAGES
+        if path.parent != ROOT and path.name != "names.md"
+        for line in QUOTED.sub("", page(path.read_text())).splitlines()
+        if ASCII.search(line.replace("rand-tau", "").replace("grad_norm_sq", ""))
+    ]
     assert left == []
 
 

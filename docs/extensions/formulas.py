@@ -115,7 +115,8 @@ def _is_word(tokens: list[Token], at: int, inside: int) -> bool:
         ends = after.kind in {"close", "comma", "open"} or after.text == "."
         return not (inside and before.kind not in {"word", "kept", "end"} and ends)
     if text == "A":
-        return before.text in {"", ".", ":", "("} and bool(re.match(r"[A-Za-z]{2}", after.text))
+        starts = before.text in {"", ".", ":", "(", "["}
+        return starts and bool(re.match(r"[A-Za-z]{2}", after.text))
     if text not in FUNCTIONS:
         return False
     if after.kind == "open":

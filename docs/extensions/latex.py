@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 GREEK = "alpha beta gamma delta zeta eta theta lambda mu nu xi pi rho sigma tau phi chi omega"
-UPRIGHT = "mean sign rule floor ceil Diag Dir"
+UPRIGHT = "mean sign rule floor ceil tr Diag Dir"
 FUNCTIONS = {
     "grad": r"\nabla",
     "hess": r"\nabla^2",
@@ -30,6 +30,7 @@ NAMES = {
     "gt": r"\tilde{g}",
     "abar": r"\bar{a}",
     "dx": r"\mathit{dx}",
+    "Delta": r"\Delta",
     "l2": r"\mathrm{l2}",
     "epsilon": r"\varepsilon",
     "eps": r"\varepsilon",
@@ -40,6 +41,7 @@ NAMES = {
 }
 SIGNS = {
     "->": r"\to",
+    "<<": r"\ll",
     "<=": r"\le",
     ">=": r"\ge",
     "<": r"\lt",
@@ -63,16 +65,17 @@ TOKEN = re.compile(
     (?P<kept> ``.*?`` | `[^`]*` | "[^"]*" | \{{\s[^{{}}]*\}} | \]\([^)]*\) | arXiv\s[\d.]+
         | (?<!\w)i\.i\.d\. | (?<=[\w+`])'s\b
         | (?:Appendix|Appendices|Section|Example|Figure|Variant|[Oo]ption)\s[A-Z\d][\w.]* )
-    | (?P<times> (?<=\d\s)x(?=\s\d) | (?<=\ba\s)x(?=\sb\b) )
+    | (?P<times> (?<=\d\s)x(?=\s\d) | (?<=_\w\s)x(?=\s\w_) | (?<=\b[an]\s)x(?=\s[bd]\b) )
     | (?P<name> (?: (?:{NAME})(?![A-Za-z0-9]|\.\w|-[A-Za-z]|/[a-z]{{2}})
         | [A-Za-z](?=-th\b|-Lipschitz) ) {MARKS} )(?!\w)
-    | (?P<number> \d+(?:\.\d+)?(?:e-?\d+)? (?:\^-?\w+)? (?![\w-]|\.\d) )
+    | (?P<number> \d+(?:,\d{{3}})*(?:\.\d+)?(?:e-?\d+)? (?:\^-?\w+)? (?![\w-]|[.,]\d) )
     | (?P<open> [(\[⟨] ) | (?P<close> [)\]⟩]{MARKS} ) | (?P<bar> \|{MARKS} )
-    | (?P<sign> \.\.\. | -> | <= | >= | \+- | [-+=<>/±†] | (?<=\s)\.(?=\s[a-z]\b) )
+    | (?P<sign> \.\.\. | -> | << | <= | >= | \+- | [-+=<>/±†] | (?<=\s)\.(?=\s[a-z]\b) )
     | (?P<comma> [,;] ) | (?P<space> \s+ ) | (?P<word> [^\W_][\w.'-]*\w | . )
     """,
     re.X,
 )
+RANDOM = {"C(", "C", "C_i", "u", "f", "f(", "grad"}  # what E is the expectation of
 MARK = re.compile(r"[_^](\{[^{}]*\}|-?[A-Za-z0-9]+(?:;[A-Za-z]+)?|.)|['*]")
 SCALAR = re.compile(r"[a-z]_i?j|D_i|L_i;\w+")  # bars around these are no norm
 
@@ -120,10 +123,11 @@ def _parts(tokens: Sequence[Token]) -> Iterator[str]:
             yield rf"\l{sign} {latex(inner)}\r{sign}{_marks(tokens[end - 1].text[1:])}"
         elif text == "sqrt":
             start = i + 1 + (tokens[i + 1].kind == "space")
-            end = group_end(tokens, start)
-            root = latex(tokens[start + 1 : end - 1])
-            yield rf"\sqrt{{{root}}}{_marks(tokens[end - 1].text[1:])}"
-        elif [one.text for one in tokens[i : i + 5 : 2]] == ["(", "/", ")"]:
+            end = group_end(tokens, start) if tokens[start].kind == "open" else start + 1
+            inner = tokens[start + 1 : end - 1] or tokens[start:end]
+            marks = _marks(tokens[end - 1].text[1:]) if end > start + 1 else ""
+            yield rf"\sqrt{{{latex(inner)}}}{marks}"
+        elif _is_fraction(tokens, i):
             yield rf"\frac{{{latex(tokens[i + 1 : i + 2])}}}{{{latex(tokens[i + 3 : i + 4])}}}"
             end = i + 5
         elif kind == "name":
@@ -132,7 +136,7 @@ def _parts(tokens: Sequence[Token]) -> Iterator[str]:
             yield SIGNS.get(text[0], text[0]) + _marks(text[1:])
         elif kind == "number":
             number, power, exponent = text.partition("^")
-            yield number + _marks(power + exponent)
+            yield _number(number) + _marks(power + exponent)
         elif kind == "times":
             yield r"\times"
         else:
@@ -140,12 +144,27 @@ def _parts(tokens: Sequence[Token]) -> Iterator[str]:
         i = end
 
 
+def _number(text: str) -> str:
+    """1e-6 as a power of 10, and 10,000 without the space that a comma has in formulas."""
+    factor, power, exponent = text.partition("e")
+    digits = rf"\text{{{factor}}}" if "," in factor else factor
+    if not power:
+        return digits
+    return f"10^{{{exponent}}}" if factor == "1" else rf"{digits} \cdot 10^{{{exponent}}}"
+
+
+def _is_fraction(tokens: Sequence[Token], at: int) -> bool:
+    """Whether (a/b) starts here, which is no argument of a function."""
+    argument = at > 0 and tokens[at - 1].text in FUNCTIONS
+    return not argument and [one.text for one in tokens[at : at + 5 : 2]] == ["(", "/", ")"]
+
+
 def _name(text: str, after: Sequence[Token]) -> str:
     """A letter or a name, with its hat or tilde, indices and powers."""
     base = re.match(NAME, text)[0]  # type: ignore[index]
     marks, letter = text[len(base) :], NAMES.get(base, base)
     following = "".join(one.text for one in after[:2]).strip()
-    if text == "E" and (following[:1] == "|" or following in {"C(", "C", "u", "C_i"}):
+    if text == "E" and (following[:1] == "|" or following in RANDOM):
         letter = r"\mathbb{E}"
     if marks.endswith(("^", "~")):
         letter = rf"\{'hat' if marks[-1] == '^' else 'tilde'}{{{letter}}}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from math import isfinite
 from pathlib import Path
@@ -68,6 +68,8 @@ def _settings(log: Log) -> list[tuple[str, str]]:
         ("method", names.method(attribute("method"))),
         ("step size", "" if step is None else f"{step:.6g}{attribute('stepsize_source', ', ')}"),
         ("compressor", compressor),
+        ("server", _rule(config.get("server", {}))),
+        ("attack", _attack(config.get("attack", {}))),
         ("workers", f"{log.n} on {ranks} rank{'s' * (ranks != 1)}{layout}"),
         ("hosts", attribute("hosts")),
         ("plugins", attribute("plugin_packages")),
@@ -78,6 +80,19 @@ def _settings(log: Log) -> list[tuple[str, str]]:
         ("status", _status(log)),
         ("stopped by", _stopped_by(log)),
     ]
+
+
+def _rule(server: Mapping[str, Any]) -> str:
+    """How the server combines messages; empty for their mean."""
+    rule = f"{server.get('aggregate', 'mean')}, buckets = {server.get('buckets', 1)}"
+    return "" if rule == "mean, buckets = 1" else rule.removesuffix(", buckets = 1")
+
+
+def _attack(attack: Mapping[str, Any]) -> str:
+    """Who attacks; empty if all are honest."""
+    if not attack:
+        return ""
+    return f"{attack.get('name')}, share = {attack.get('share')}; f is over the good workers"
 
 
 def _status(log: Log) -> str:
@@ -211,11 +226,13 @@ def run_list(
 
 
 def fitted(head: Sequence[str], rows: Sequence[list[Cell]], width: int) -> str:
-    """The list in lines of at most ``width`` letters: keys without their table, four digits, ends
-    of long paths, and then without columns of `LEAST`, which a last line counts."""
+    """The list in lines of at most ``width`` letters: keys without their table, names by it alone,
+    four digits, ends of long paths, and then without columns of `LEAST` and settings from the last
+    one on, which a last line counts. The path, the status and grad_norm_sq stay."""
     right = {i for row in rows for i, cell in enumerate(row) if isinstance(cell, int | float)}
-    short = [name.rpartition(".")[2] for name in head]
+    short = [name.removesuffix(".name").rpartition(".")[2] for name in head]
     names = [one if short.count(one) == 1 else name for one, name in zip(short, head, strict=True)]
+    settings = [name for name in reversed(head) if "." in name]
     texts = [[f"{c:.4g}" if isinstance(c, float) else number(c) for c in row] for row in rows]
     kept, left_out = list(range(len(head))), []
 
@@ -226,7 +243,7 @@ def fitted(head: Sequence[str], rows: Sequence[list[Cell]], width: int) -> str:
 
     for row in texts:
         row[0] = row[0] if len(row[0]) <= LONGEST else f"…{row[0][1 - LONGEST :]}"
-    for name in LEAST:
+    for name in dict.fromkeys((*LEAST, *settings)):
         if max(map(len, text().splitlines())) <= width:
             break
         if name in head:

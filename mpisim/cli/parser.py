@@ -200,17 +200,23 @@ def _complete(
 
 def _words() -> dict[str, list[str]]:
     """{argument, or command and argument: what it may be}."""
+    from mpisim.analysis.log_files import ATTRIBUTES
+    from mpisim.analysis.tune import CRITERIA
     from mpisim.compressors import COMPRESSORS
     from mpisim.methods.method_table import METHODS
     from mpisim.problems import PROBLEMS
     from mpisim.problems.data.find import registry
     from mpisim.runs.log import schema
+    from mpisim.runs.record import TRACKERS
 
     kinds = {"methods": [*METHODS], "compressors": [*COMPRESSORS], "problems": [*PROBLEMS]}
     logged = (schema.ITERATE, schema.REFERENCE, schema.CUMULATIVE)
     columns = ["seconds", "bits_total", *(name for group in logged for name, *_ in group)]
     return {
         "set": sorted({*_settings(), *(f"problem.data={name}" for name in registry())}),
+        "where": [*ATTRIBUTES, *sorted({one.partition("=")[0] for one in _settings()})],
+        "best": [*CRITERIA],
+        "track": [*TRACKERS],
         **dict.fromkeys(("x", "y", "sort"), columns),
         "target": [f"{column}=" for column in columns],
         **{f"mpisim {command} name": sorted(names) for command, names in kinds.items()},

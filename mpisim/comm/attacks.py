@@ -28,7 +28,8 @@ class Attack:
 
     name : "sign-flip": -scale v_i; "noise": v_i + scale N(0, I); "ipm", inner product
         manipulation: -scale mean (Xie et al., 2020); "alie", a little is enough: mean - scale
-        deviation (Baruch et al., 2019); "label-flip": v_i of its samples with the other label
+        deviation (Baruch et al., 2019); "label-flip": v_i of its samples with the other label,
+        of C classes C - 1 - y
     share : of bad workers, below 0.5; their number is rounded down
     scale : 1, 10, 0.1 and 1.06 unless given, in this order
     """
@@ -43,6 +44,11 @@ class Attack:
         allowed = "a finite number > 0" if fits else 'absent with name = "label-flip"'
         require(scale is None or (fits and 0 < scale < inf), "attack.scale", scale, allowed)
 
+    @property
+    def of_the_mean(self) -> bool:
+        """Whether it is made of the good workers' mean."""
+        return self.name in ("ipm", "alie")
+
     def bad(self, n: int) -> np.ndarray:
         """Whether each of n workers is bad, (n,), bool."""
         return np.arange(n) >= n - share_of(self.share, n)
@@ -56,15 +62,20 @@ class Attack:
         """
         bad = self.bad(star.n)[star.first + members]
         scale = SCALES[self.name] if self.scale is None else self.scale
-        if self.name in ("ipm", "alie"):
+        if self.of_the_mean:
+
+            def mean_of_good(values: np.ndarray) -> np.ndarray:
+                sums = np.zeros((star.m, 1 + v.shape[1]))
+                sums[members[~bad], 0], sums[members[~bad], 1:] = 1, values
+                count, *total = star.sum_over_workers(sums)
+                return np.array(total) / max(count, 1)
+
             good = v[~bad].astype(np.float64)
-            sums = np.zeros((star.m, 2 * v.shape[1] + 1))
-            each = np.concatenate([np.ones((len(good), 1)), good, good**2], axis=1)
-            np.add.at(sums, members[~bad], each)
-            count, *totals = np.split(star.sum_over_workers(sums), [1, 1 + v.shape[1]])
-            mean, square = (total / max(count[0], 1) for total in totals)
-            deviation = np.sqrt(np.maximum(square - mean**2, 0))
-            wrong = -scale * mean if self.name == "ipm" else mean - scale * deviation
+            mean = mean_of_good(good)
+            if self.name == "ipm":
+                wrong = -scale * mean
+            else:
+                wrong = mean - scale * np.sqrt(mean_of_good((good - mean) ** 2))
         elif self.name == "sign-flip":
             wrong = -scale * v[bad]
         elif self.name == "noise":

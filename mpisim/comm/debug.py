@@ -46,15 +46,18 @@ def poisoned(v: Any, mark: int) -> Any:
 
 class DebugStar(Star):
     """Poisons vectors that were sent, once they are encoded; means off the server; and what the
-    server sends to clients of other ranks alone.
+    server sends to clients of other ranks alone. Remembers exchanges that cost no bits.
 
     kept : whether the worker that sends this vector may go on with it; True for all during the
         set-up
+    estimating : whether the method's lines run
+    uncharged : the first exchange of the round that they call, and that is for the log; or empty
     """
 
     def __init__(self, *args: Any):
         super().__init__(*args)
         self.kept: Callable[[Any], bool] = lambda v: True
+        self.estimating, self.uncharged = False, ""
         self._sent: dict[Upload, Any] = {}
 
     def compress(
@@ -89,6 +92,39 @@ class DebugStar(Star):
         here = (clients >= self.first) & (clients < self.first + self.m)
         return decoded if here.any() else poisoned(decoded, NOT_RECEIVED)
 
+    def sum_over_workers(self, rows: np.ndarray) -> np.ndarray:
+        return self._for_the_log("sum_over_workers", super().sum_over_workers, rows)
+
+    def all_workers(self, rows: np.ndarray) -> np.ndarray:
+        return self._for_the_log("all_workers", super().all_workers, rows)
+
+    def gather_workers(self, rows: np.ndarray) -> np.ndarray | None:
+        return self._for_the_log("gather_workers", super().gather_workers, rows)
+
+    def publish(self, v: np.ndarray) -> np.ndarray:
+        return self._for_the_log("publish", super().publish, v)
+
+    def flags(self, flags: np.ndarray) -> np.ndarray:
+        return self._itself(super().flags, flags)
+
+    def _attacked(self, *args: Any) -> np.ndarray:
+        return self._itself(super()._attacked, *args)
+
+    def _report(self, *args: Any) -> None:
+        self._itself(super()._report, *args)
+
+    def _for_the_log(self, name: str, exchange: Callable[..., Any], v: Any) -> Any:
+        if self.estimating:
+            self.uncharged = self.uncharged or name
+        return self._itself(exchange, v)
+
+    def _itself(self, call: Callable[..., Any], *args: Any) -> Any:
+        """``call``, whose exchanges are the star's, not the method's."""
+        before, self.estimating = self.estimating, False
+        result = call(*args)
+        self.estimating = before
+        return result
+
     def draws(self) -> dict[str, int]:
         """How often this round has drawn for each purpose, which all ranks must count alike."""
         numbers = {purpose: next(copy.copy(n)) for purpose, n in self._numbers.items()}
@@ -96,4 +132,5 @@ class DebugStar(Star):
 
     def end_round(self) -> None:
         self._sent.clear()
+        self.uncharged = ""
         super().end_round()

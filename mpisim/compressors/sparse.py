@@ -184,8 +184,8 @@ class RandSeqK(SeededCompressor, KCoordinates):
 class TopLEK(KCoordinates):
     """C(v) = v on at most k coordinates largest in absolute value, so few that alpha = k / d.
 
-    With t_j what TopK leaves of |v|^2 with j coordinates, and t_j <= (1 - alpha) |v|^2 <= t_{j-1},
-    it keeps j - 1 or j of them, at random, so that E |C(v) - v|^2 = (1 - alpha) |v|^2.
+    TopK with j coordinates leaves t_j of |v|^2. With t_j <= (1 - alpha) |v|^2 <= t_{j-1} it keeps
+    j - 1 or j of them at random. Then E |C(v) - v|^2 = (1 - alpha) |v|^2.
 
     k : the most coordinates, or a share of d below 1.
     codec : of their indices, as in `topk`

@@ -214,11 +214,15 @@ class FileLock:
     def __enter__(self) -> FileLock:
         while True:
             flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-            self._descriptor = os.open(self.path, flags, 0o666)
+            bad = OSError(errno.ELOOP, f"{self.path.name} is a link, or no regular file")
+            try:
+                self._descriptor = os.open(self.path, flags, 0o666)
+            except OSError as error:
+                raise bad if error.errno in (errno.ELOOP, errno.EISDIR) else error from None
             try:
                 status = os.fstat(self._descriptor)
                 if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-                    raise OSError(errno.EMLINK, "is a link, or no regular file")
+                    raise bad
                 self._lock()
                 # the holder may have removed the file just before it released the lock
                 if leads_to(self.path, self._descriptor):

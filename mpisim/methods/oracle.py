@@ -163,35 +163,37 @@ class Oracle:
 
 
 class FlippedLabels:
-    """A problem with ``odd_labels``, seen by workers some of which have every label flipped.
+    """A problem seen by workers some of which have every label flipped, see `flip_labels`.
 
-    Then f_i is x -> f_i(-x), with the gradient -grad f_i(-x). A GLM's Hessian is that at x.
+    Then f_i is x -> f_i(P x), with the gradient P grad f_i(P x). Its Hessian is that at x, as no
+    label changes the Hessian of a GLM.
     """
 
     def __init__(self, problem: Problem, flipped: np.ndarray):
         """flipped : which of the block's workers, shape (m,), bool"""
-        self._problem = problem
-        self._signs = np.where(flipped, -1.0, 1.0).astype(problem.dtype)[:, None]
+        self._problem, self._flipped = problem, flipped[:, None]
+
+    def _flip(self, x: np.ndarray, members: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """P x for those whose labels are flipped, x for the others, (members, d)."""
+        return np.where(self._flipped[members], self._problem.flip_labels(x), x)
 
     def losses(self, x: np.ndarray) -> np.ndarray:
-        return self._problem.losses(self._signs * x)
+        return self._problem.losses(self._flip(x))
 
     def gradients(self, x: np.ndarray) -> np.ndarray:
-        return self._signs * self._problem.gradients(self._signs * x)
+        return self._flip(self._problem.gradients(self._flip(x)))
 
     def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
-        signs = self._signs[members]
-        return signs * self._problem.gradients_of(signs * x, members)
+        return self._flip(self._problem.gradients_of(self._flip(x, members), members), members)
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        return self._signs * self._problem.batch_gradients(self._signs * x, batch)
+        return self._flip(self._problem.batch_gradients(self._flip(x), batch))
 
     def batch_gradients_of(
         self, x: np.ndarray, batch: np.ndarray, members: np.ndarray
     ) -> np.ndarray:
-        signs = self._signs[members]
-        return signs * self._problem.batch_gradients_of(signs * x, batch, members)
+        point = self._flip(x, members)
+        return self._flip(self._problem.batch_gradients_of(point, batch, members), members)
 
     def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        signs = self._signs
-        return signs * self._problem.batch_changes(signs * x, signs * y, batch)
+        return self._flip(self._problem.batch_changes(self._flip(x), self._flip(y), batch))

@@ -65,7 +65,7 @@ class Problem(Spec, ABC):
     nonnegative : f(x) >= 0 at all x
     attained : where the Hessian of every f_i equals `largest_hessian`, so that its eigenvalues are
         sharp
-    spread : (low, high) with low M_i <= Hessian of f_i <= high M_i, both without the penalty
+    spread : l, u with l M_i <= hess f_i <= u M_i, both without the penalty
     published : how published code gets L from the L_i: "one" takes their maximum, for every L_i
         too; "mean" takes their mean
     epochs_between_rows : of the log, where run.log_every is not given; 0: each round has a row
@@ -76,7 +76,6 @@ class Problem(Spec, ABC):
         each row); empty if x is a vector
     arrays : where x, gradients and with them all vectors of a run live: NumPy's unless the problem
         says `mpisim.core.numerics.tensors.Tensors`; losses and test metrics are NumPy's in any case
-    odd_labels : f_i with every label flipped is x -> f_i(-x), for the attack "label-flip"
     portable : results have the same bits on every x86-64 processor; a problem that computes with
         BLAS, LAPACK, NumPy's exp and the like, or PyTorch says False
     """
@@ -87,7 +86,6 @@ class Problem(Spec, ABC):
     explicit: ClassVar[bool] = False  # whether it is an `ExplicitProblem`
     nonnegative: ClassVar[bool] = False
     portable: ClassVar[bool] = True
-    odd_labels: ClassVar[bool] = False
     epochs_between_rows: ClassVar[int] = 0
     spread: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     published: ClassVar[Literal["one", "mean", "sharp"]] = "sharp"
@@ -170,6 +168,13 @@ class Problem(Spec, ABC):
         None unless the samples were split by label.
         """
         return None
+
+    def flip_labels(self, x: np.ndarray) -> np.ndarray:
+        """P x, x (..., d), where f_i with every label flipped is x -> f_i(P x), and P P = I.
+
+        For the attack "label-flip", which is not allowed with a problem that does not say it.
+        """
+        raise NotImplementedError
 
     # values and gradients
 

@@ -56,7 +56,6 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
 
     tested = False  # unless there is a key ``test``
     nonnegative = True  # phi and the penalties of all models are
-    odd_labels = True  # phi depends on y a . x or |a . x - y|, and penalties are even
     kind: ClassVar[int]
     curvature: ClassVar[float]
     slope: ClassVar[float] = inf
@@ -113,6 +112,10 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
     def weight(self, count: np.ndarray) -> np.ndarray:
         """The factor of the sum over ``count`` rows: 1 / count, unless the model says otherwise."""
         return 1.0 / np.maximum(count, 1)
+
+    def flip_labels(self, x: np.ndarray) -> np.ndarray:
+        """-x: phi depends on y a . x or |a . x - y|, and penalties are even."""
+        return -x
 
     def penalty(self, xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The penalty at the points ``xs`` (k, d), (k,), and its gradients (k, d), all float64."""

@@ -139,7 +139,6 @@ class MultinomialLogistic(Glm):
     curvature = 0.5  # diag(p) - p p^T <= I / 2
     labels = "classes"
     convex = True
-    odd_labels = False
     spread = (0.0, 1.0)
 
     def attach(self, shards: Shards, n: int, first: int, dtype: np.dtype, dense: bool) -> None:
@@ -153,6 +152,11 @@ class MultinomialLogistic(Glm):
         labels = self.design.labels
         counts = [self.design.count(labels == c) for c in range(self.design.classes)]
         return np.stack(counts, axis=1) / self.rows[:, None]
+
+    def flip_labels(self, x: np.ndarray) -> np.ndarray:
+        """Class c becomes C - 1 - c (Karimireddy et al., 2022)."""
+        W = x.reshape(*x.shape[:-1], *self.shapes[0])
+        return W[..., ::-1, :].reshape(x.shape)
 
     def predicted(self, dots: np.ndarray) -> np.ndarray:
         return dots

@@ -71,6 +71,7 @@ class Debug:
 
         `MethodError`, the same on all ranks, for what is wrong.
         """
+        self.star.estimating = False
         facts: dict[str, Any] = {}
         facts |= {f"{name}, which is Shared,": _digest(v) for name, v in self._entries("Shared")}
         facts |= {f"the number of draws for {p!r}": n for p, n in self.star.draws().items()}
@@ -82,6 +83,8 @@ class Debug:
         if not self._at_server:
             facts["the point"] = _digest(x)
         here = next(filter(None, (self._reason(name, value) for name, value in kept)), "")
+        if name := self.star.uncharged:
+            here = f"it calls star.{name}, which is for the log and costs no bits; send a message"
         everywhere = self.star.side.allgather((here, facts))
         reasons = [reason for reason, _ in everywhere if reason]
         reasons += _differences([facts for _, facts in everywhere])

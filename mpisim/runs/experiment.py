@@ -170,8 +170,13 @@ class Experiment:
         Ranks, sweeps, resumed runs and `verify` read the arrays from files in datasets/ of the
         current folder, which this writes once. Their names have the digests of the arrays.
         """
-        data = {"data": save_arrays(x, y)} | ({} if test is None else {"test": save_arrays(*test)})
-        return parse({**tables, "problem": {**tables.get("problem", {}), **data}})
+        problem, arrays = tables.get("problem", {}), {"data": (x, y)}
+        arrays |= {} if test is None else {"test": test}
+        for key in problem.keys() & arrays.keys():
+            allowed = "absent: arrays are in its place"
+            require(False, f"problem.{key}", problem[key], allowed)
+        files = {key: save_arrays(*pair) for key, pair in arrays.items()}
+        return parse({**tables, "problem": {**problem, **files}})
 
     def to_toml(self) -> str:
         """The resolved experiment; `parse` of it gives the same experiment."""
@@ -243,7 +248,7 @@ def parse(tables: dict[str, Any]) -> Experiment:
     run, made = _run(tables.get("run", {}), kind), build(kind, problem, "problem")
     server = build(Server, tables.get("server", {}), "server")
     attack = build(Attack, tables["attack"], "attack") if "attack" in tables else None
-    if attack and attack.name == "label-flip" and not made.odd_labels:
+    if attack and attack.name == "label-flip" and type(made).flip_labels is Problem.flip_labels:
         raise InputError(f"attack.name: 'label-flip' is not allowed with problem {made.name!r}")
     if attack and run.reference:
         raise InputError("run.reference: true is not allowed with a table [attack]")

@@ -92,15 +92,20 @@ class Setup:
         self.oracle, self.estimator = self.state.oracle, self.state.estimator
         self.step, self.run = self._step(), self.state.run
         self._warn_of_bias()
-        self._warn_of_trim()
+        self._warn_of_shares()
         self.reference = self.cache.minimiser(star) if settings.reference else None
         starts = {"schedule.at": experiment.method.schedule.starts(settings.rounds)}
         self._parameters = self.estimator.parameters() | starts
 
-    def _warn_of_trim(self) -> None:
-        """A line where a trimmed mean leaves nothing out."""
-        server = self.star.server
-        count = ceil(self.star.n / server.buckets)
+    def _warn_of_shares(self) -> None:
+        """A line where a trimmed mean leaves nothing out, or nobody attacks."""
+        server, attack, n = self.star.server, self.star.attack, self.star.n
+        if attack is not None and attack.share > 0 and not attack.bad(n).any():
+            report_once(
+                f"mpisim: attack.share: {attack.share:g} of {n} workers is less than one: all are"
+                " honest"
+            )
+        count = ceil(n / server.buckets)
         if server.aggregate == "trimmed-mean" and not share_of(server.trim, count):
             report_once(
                 f"mpisim: server.trim: {server.trim:g} of {count} values is less than one: the"

@@ -33,7 +33,7 @@ STATUS = {  # SIGHUP: the terminal is closed
     signal.SIGHUP: "terminated",
     signal.SIGTERM: "terminated",
 }
-CAUSE = {"interrupted": "Ctrl-C", "terminated": "SIGTERM"}
+CAUSE = {"interrupted": "Ctrl-C", "terminated": "SIGTERM or a closed terminal"}
 SAY_SECONDS = 0.1  # between two updates of the last words
 COMPLETE = ("done", "diverged")  # a sweep never runs these again
 STOPPED = tuple(CAUSE)  # by a signal

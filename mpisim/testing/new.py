@@ -64,7 +64,8 @@ def create(kind: str, name: str, folder: Path, like: str = "") -> list[Path]:
 def create_job(path: Path) -> Path:
     """Write a batch script that runs this installation of mpisim from any folder."""
     text = files(__package__).joinpath("template", "job.sbatch").read_text("utf-8")
-    for name, value in {"PREFIX": sys.prefix, "PYTHON": sys.executable}.items():
+    words = {"NAME": path.name, "PREFIX": sys.prefix, "PYTHON": sys.executable}
+    for name, value in words.items():
         text = text.replace(name, shlex.quote(value))
     _write(path, text)
     return path

@@ -95,22 +95,19 @@ def better(candidate: Runs, rival: Runs, y: Axis, x: Axis, word: str = "fewer") 
     return dataclasses.replace(one, measured=measured, numbers=numbers)
 
 
-def ahead(
-    one: Runs, other: Runs, x: Axis, y: Axis, until: float = 1.0, word: str = "fewer"
-) -> Evidence:
-    """``one`` has the better y somewhere within the share ``until`` of what both spent on x.
+def ahead(one: Runs, other: Runs, x: Axis, y: Axis, share: float, word: str = "fewer") -> Evidence:
+    """``one`` has the better y at its last row within the ``share`` of what both spent on x.
 
-    That place is where the median over the seeds is the best.
+    One row, known before the runs: the best of many would be ahead by chance.
     """
     where, both = y.label(one[0]), pairs(one, other)
-    places, values = at_equal(both, x, y, until)
+    places, values = at_equal(both, x, y, share)
     if not places.size:
         return Evidence(where, "no row is that early", Verdict.UNDECIDED)
-    ratios = times_better(values[:, 0], values[:, 1], y)  # (seeds, places)
-    best = int(np.argmax(np.median(ratios, axis=0)))
-    first, second = np.median(values[:, :, best], axis=0)
-    evidence = by_seed(where, both, ratios[:, best], word)
-    at = f"at {number(float(places[best]))} {COSTS[x]}"
+    ends = values[:, :, -1]  # (seeds, 2)
+    first, second = np.median(ends, axis=0)
+    evidence = by_seed(where, both, times_better(ends[:, 0], ends[:, 1], y), word)
+    at = f"at {number(float(places[-1]))} {COSTS[x]}"
     measured = f"{first:.3g} and {second:.3g} {at}: {evidence.measured}"
     return dataclasses.replace(evidence, measured=measured)
 

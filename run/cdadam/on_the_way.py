@@ -27,7 +27,7 @@ from .equal_cost import (
 from .quotes import QUOTES
 
 EF21, ONE_BIT, CDADAM = "ef21-2way", "1bit-adam", "cd-adam"
-FIRST = 0.25  # "the early stage" is this share of what both spent
+FIRST, MIDWAY = 0.25, 0.5  # "the early stage", "intermediately": these shares of what both spent
 NORMS = NORM, TEST_NORM
 
 Compare = Callable[[Runs, Runs], Iterator[Evidence]]
@@ -62,8 +62,8 @@ def claims(groups: Mapping[str, Runs], x: Axis, number: int, source: str) -> Ite
         yield state(text, quote, source, [*cdadam, *ef21])
     if quote := QUOTES["midway"].get(str(number)):
         four = LOSS, TEST_LOSS, ACCURACY, TEST_ACCURACY
-        on_the_way = each(EF21, CDADAM, lambda a, b: (ahead(a, b, x, y) for y in four))
-        text = f"EF21 is ahead of CD-Adam on the way, {cost}"
+        on_the_way = each(EF21, CDADAM, lambda a, b: (ahead(a, b, x, y, MIDWAY) for y in four))
+        text = f"midway EF21 is ahead of CD-Adam, {cost}"
         yield state(text, quote, source, on_the_way)
     if number == 9:
         # At equal epochs: CD-Adam has ended before 1-bit Adam has sent its first rows' bits.
@@ -97,8 +97,8 @@ def similar(one: Runs, other: Runs, x: Axis, y: Axis) -> Evidence:
 
 
 def _lower_then_up(one: Runs, other: Runs, x: Axis, y: Axis) -> Evidence:
-    """Below ``other`` in the first half, and at the end above both ``other`` and its own least."""
-    first, both = ahead(one, other, x, y, until=0.5), pairs(one, other)
+    """Below ``other`` at first, and at the end above both ``other`` and its own least."""
+    first, both = ahead(one, other, x, y, FIRST), pairs(one, other)
     if not both:
         return first
     least = [float(y.values(log).min()) for log, _ in both]

@@ -91,7 +91,10 @@ FIGURES = [
     Figure(
         "kappa",
         "bits by condition number",
-        Grid("kappa", {"quick": [], "paper": ["problem.data=a9a"]}),
+        Grid(
+            "kappa",
+            {"quick": [], "paper": ["problem.data=a9a", "sweep.steps=[0.125,0.25,0.5,1,2,4]"]},
+        ),
         KAPPA.draw,
         kappa,
     ),
@@ -99,7 +102,8 @@ FIGURES = [
         "participation",
         "bits with some of the clients",
         Grid(
-            "participation", {"quick": [], "paper": ["problem.data=w8a", "sweep.steps=[0.5,1,2,4]"]}
+            "participation",
+            {"quick": [], "paper": ["problem.data=w8a", "sweep.steps=[1,2,4,8,16,32]"]},
         ),
         PARTS.draw,
         participation,

@@ -194,6 +194,9 @@ def test_the_first_line_comes_before_mpi_and_the_data(tmp_path, monkeypatch):
         (["card", "rand-tau-"], "rand-tau-plus"),
         (["run", "--set", "problem.data=phish"], "problem.data=phishing"),
         (["show", "--sort", "subopt"], "suboptimality"),
+        (["plot", "--where", "run.log_e"], "run.log_every"),
+        (["export", "--best", "mean-l"], "mean-loss"),
+        (["run", "--track", "tens"], "tensorboard"),
     ],
 )
 def test_completion_in_bash(words, result, tmp_path, capsys):

@@ -130,6 +130,13 @@ def test_a_share_is_rounded_down_as_it_is_written(share, n, count):
     assert trimmed[0] == pytest.approx(rows[count : n - count].mean(), rel=1e-14)
 
 
+def test_an_attack_by_nobody_is_said(capsys):
+    for share, warned in ((0.34, False), (0.1, True), (0.0, False)):
+        run(GD, IDENTITY, attack={"name": "sign-flip", "share": share})
+        line = "attack.share: 0.1 of 6 workers is less than one"
+        assert (line in capsys.readouterr().err) == warned
+
+
 def test_a_trimmed_mean_that_leaves_nothing_out_is_said(capsys):
     for trim, warned in ((0.34, False), (0.3, True)):
         server = {"aggregate": "trimmed-mean", "trim": trim, "buckets": 2}
@@ -146,28 +153,35 @@ class Block:
         self.is_server = first == 0
 
     def sum_over_workers(self, rows):
-        good = self.v[~Attack("ipm", 0.4).bad(self.n)]
-        return np.concatenate([[len(good)], good.sum(axis=0), (good**2).sum(axis=0)])
+        """The sums of the good workers' vectors; then, of their squared deviations."""
+        good, self.v = self.v[~Attack("ipm", 0.4).bad(self.n)], (self.v - self.v[:7].mean(0)) ** 2
+        mine = good[self.first : self.first + self.m]
+        assert np.allclose(rows[: len(mine), 1:], mine, rtol=1e-6, atol=1e-300)
+        return np.concatenate([[len(good)], good.sum(axis=0)])
 
 
 @pytest.mark.parametrize("name", ["sign-flip", "alie", "ipm", "noise"])
-def test_what_bad_workers_send(name):
-    """Of 11 workers with a share of 0.4, the last 4 lie; the others send what they have."""
-    attack = Attack(name, 0.4, 2.0)
+@pytest.mark.parametrize("spread", [1.0, 1e-9])
+def test_what_bad_workers_send(name, spread):
+    """Of 11 workers with a share of 0.4, the last 4 lie; the others send what they have.
+
+    Also where the workers nearly agree: a mean of squares less a squared mean would be rounding.
+    """
+    attack, rows = Attack(name, 0.4, 2.0), ROWS[0] + spread * (ROWS - ROWS[0])
     parts = []
     for first, m in ((0, 6), (6, 5)):
         draw = Draw(Streams(1), "up/attack", 0, first, m)
-        star = Block(ROWS, first, m)
-        parts.append(attack.corrupted(ROWS[first : first + m], np.arange(m), star, draw))
-    sent, good = np.concatenate(parts), ROWS[:7]
+        star = Block(rows, first, m)
+        parts.append(attack.corrupted(rows[first : first + m], np.arange(m), star, draw))
+    sent, good = np.concatenate(parts), rows[:7]
     assert np.array_equal(sent[:7], good)
     wrong = {
-        "sign-flip": -2 * ROWS[7:],
+        "sign-flip": -2 * rows[7:],
         "ipm": np.tile(-2 * good.mean(axis=0), (4, 1)),
         "alie": np.tile(good.mean(axis=0) - 2 * good.std(axis=0), (4, 1)),
     }
     if name == "noise":
-        noise = (sent[7:] - ROWS[7:]) / 2
+        noise = (sent[7:] - rows[7:]) / 2
         assert 0.5 < noise.std() < 1.6 and len(np.unique(noise)) == noise.size
     else:
         assert np.allclose(sent[7:], wrong[name], rtol=1e-12)

@@ -68,6 +68,14 @@ def unsent_point(self, g, v_i, m):
     self.y = 0 * g
 
 
+def summed_without_a_message(self, g, v_i, m):
+    self.y = self.star.sum_over_workers(v_i) / self.star.n
+
+
+def published(self, g, v_i, m):
+    self.y = self.star.publish(self.h)
+
+
 def right(self, g, v_i, m):
     self.y = g
 
@@ -79,7 +87,7 @@ def keeps_momentum(self, g, v_i, m):
 
 
 ALL = right, keeps_momentum, undecoded, of_the_server, state_of_the_server, of_the_block
-ALL += drawn_by_one_rank, of_other_clients, unsent_point
+ALL += drawn_by_one_rank, of_other_clients, unsent_point, summed_without_a_message, published
 
 
 def line(line_of_it, comm) -> str:

@@ -141,6 +141,23 @@ def test_one_round_is_a_newton_step_and_bits_are_those_of_its_messages():
     assert end.row["bits_up"] == 64 * N * (size + loop.d) and end.row["bits_down"] == 0
 
 
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"name": "fednl"},
+        {"name": "fednl-ls", "regularisation": 0.2},
+        {"name": "fednl-pp", "participants": 3},
+    ],
+    ids=lambda keys: keys["name"],
+)
+def test_single_precision(keys):
+    keys = keys | {"hessian": TOPK, "stepsize": 1.0}
+    single = run_tables(tables(keys, dtype="float32", wire="float32"))
+    double = run_tables(tables(keys))
+    assert single.x.dtype == np.float32
+    assert near(single.x, double.x, 1e-4)
+
+
 def test_line_search(mu=0.2, c=0.49, gamma=0.5):
     """From far away, where Newton's full step goes too far; factors below 1 are taken."""
     loop, size = Loop(), triangles.size(Loop().d)

@@ -17,7 +17,7 @@ from mpisim.runs.experiment import parse
 from mpisim.runs.metrics import METRICS
 from mpisim.testing import differences
 from tests.comm.jobs import ROOT, mpirun, needs_mpirun
-from tests.comm.wrong_methods import keeps_momentum, line, right, undecoded
+from tests.comm.wrong_methods import keeps_momentum, line, published, right, undecoded
 from tests.helpers import columns, run_tables, table
 
 FIRST, LAST = 13, 30
@@ -256,6 +256,8 @@ WRONG = {
     "drawn_by_one_rank": "the number of draws for 'extra' on ranks 1, 2 differs from rank 0",
     "unsent_point": "method 'shifted-unsent_point', round 1: its y on rank 0 has what the server",
     "of_other_clients": "its y on rank 1 has what the server sent to clients of other ranks alone",
+    "summed_without_a_message": "it calls star.sum_over_workers, which is for the log",
+    "published": "it calls star.publish, which is for the log",
 }
 
 
@@ -274,3 +276,15 @@ def test_all_ranks_end_with_the_same_line():
 def test_one_process_sees_what_is_kept_undecoded():
     assert line(right, OneProcess()) == line(keeps_momentum, OneProcess()) == ""
     assert re.search(WRONG["undecoded"], line(undecoded, OneProcess()))
+
+
+def test_one_process_sees_what_crosses_uncharged():
+    assert re.search(WRONG["published"], line(published, OneProcess()))
+
+
+@pytest.mark.parametrize("name", ["lag", "dcgd"])
+def test_what_the_star_asks_for_itself_is_allowed(name):
+    """Flags, what attackers know, and columns: they need all workers, and are no messages."""
+    keys = {"name": name, "stepsize": 0.1} | ({"zeta": 2.0} if name == "lag" else {})
+    tables = table(keys, {"name": "identity"}, rounds=3, debug=True, columns=["estimates"])
+    run_tables(tables | {"attack": {"name": "ipm", "share": 0.2}}, comm=OneProcess())

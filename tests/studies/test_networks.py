@@ -108,3 +108,18 @@ def test_table_2_counts(logs):
     rough = [dataclasses.replace(logs[0], attrs=logs[0].attrs | {"oversubscribed": 1}), *logs[1:]]
     verdicts = [claim.verdict for claim in claims_of("cdadam-table2", rough)]
     assert verdicts == ["holds", "not decided", "not decided"]
+
+
+@pytest.mark.parametrize(("midway", "verdict"), [(1.2, "does not hold"), (0.8, "holds")])
+def test_midway_is_one_row(midway, verdict):
+    """At epoch 5 of 10, wherever else EF21 is ahead."""
+    logs = []
+    for seed in (1, 2, 3):
+        other = log_of("ef21-2way", 0.1, seed)
+        factor = np.where(np.arange(ROWS) == 5, midway, np.where(np.arange(ROWS) == 7, 0.5, 1))
+        columns = other.columns | {"loss": factor * other.column("loss")}
+        logs += [log_of("cd-adam", 0.1, seed), dataclasses.replace(other, columns=columns)]
+    claims = claims_of("cdadam-fig8", logs)
+    [claim] = [one for one in claims if one.claim.startswith("midway EF21 is ahead")]
+    assert claim.evidence[0].verdict == verdict
+    assert claim.evidence[0].numbers["ratios"] == pytest.approx([1 / midway] * 3)

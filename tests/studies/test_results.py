@@ -92,6 +92,7 @@ def test_a_figure_goes_on_record_at_two_scales(tmp_path, monkeypatch, command):
     with Image.open(folder / "fig1.quick.png") as drawn, Image.open("figures/mine-fig1.png") as new:
         assert drawn.mode == "P" and drawn.size == new.size
     page = (folder / "README.md").read_text()
+    assert "A verdict is firm if" in page and "docs/" not in page
     (folder / "README.md").unlink()
     command("study", "papers/mine", "--record")
     assert (folder / "README.md").read_text() == page

@@ -130,7 +130,7 @@ def submit(tmp_path):
 
     code : of srun
     """
-    script, folder = tmp_path / "a" / "job.sbatch", tmp_path / "elsewhere"
+    script, folder = tmp_path / "a" / "night.sbatch", tmp_path / "elsewhere"
     message = tmp_path / "message"
     assert main(["new", "job", str(script)]) == 0
     folder.mkdir()
@@ -173,4 +173,5 @@ def test_a_task_of_an_array_runs_its_share_of_a_sweep(submit):
 
 def test_without_a_command_there_is_a_line(submit):
     code, message, error = submit()
-    assert (code, message) == (2, []) and error.startswith("job.sbatch: needs a command of mpisim")
+    assert (code, message) == (2, [])
+    assert error.startswith("night.sbatch: needs a command of mpisim: sbatch night.sbatch run")

@@ -14,6 +14,7 @@ import json
 import re
 import sys
 import time
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
@@ -96,7 +97,10 @@ def outcome(name: str, seed: int) -> dict[str, str]:
     kind, _, number = name.rpartition("-")
     trial, start = KINDS[kind].choose(seed, int(number)), time.monotonic()
     with contextlib.redirect_stderr(io.StringIO()):
-        problem, happened = KINDS[kind].attempt(trial)
+        try:
+            problem, happened = KINDS[kind].attempt(trial)
+        except Exception:  # a mistake of the trial's, which ends no night
+            problem, happened = traceback.format_exc(), True
     word = "failed" if problem else "ok" if happened else "ok, not reached"
     text = f": {problem!r}" if problem else ""
     print(f"{name}: {trial}: {word}{text} ({time.monotonic() - start:.1f} s)", flush=True)

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from tests.comm.jobs import needs_mpirun
-from tests.trials import disk, faults, power, races, ranks, shares, sweeps, users
+from tests.trials import __main__, disk, faults, power, races, ranks, shares, sweeps, users
 from tests.trials.entry import PLACES, Fault, arm
 from tests.trials.job import EXPERIMENTS
 
@@ -104,3 +104,20 @@ def test_every_place_is_there(place, monkeypatch, tmp_path):
     assert getattr(owner, name)() == "called"
     with pytest.raises(RuntimeError, match="one bad day"):
         getattr(owner, name)()
+
+
+def test_a_trial_that_raises_has_failed(monkeypatch, tmp_path, capsys):
+    """The others are still tried."""
+    tried = []
+
+    def raises_once(trial):
+        tried.append(trial)
+        if len(tried) == 1:
+            raise ValueError("no reference")
+        return "", True
+
+    monkeypatch.setattr(users, "attempt", raises_once)
+    monkeypatch.setattr(users, "possible", lambda: "")
+    words = ["--seed", "1", "--only", "users-0", "users-1"]
+    assert __main__.main(words, tmp_path) == 1
+    assert "'failed': 1, 'ok': 1" in capsys.readouterr().out and len(tried) == 2

@@ -17,6 +17,7 @@ from mpisim.analysis.study.figure import Drawn
 from mpisim.core.files import write_atomic, writing
 
 PAGE = "README.md"
+VERDICTS = "../../../docs/how-to/studies.md"  # in a checkout of mpisim, from its studies' results
 MINUTES, HOURS = 120, 7200  # seconds from which times are told in these
 
 
@@ -45,14 +46,17 @@ def judge_again(study: Path) -> list[Path]:
 def write_page(study: Path) -> Path:
     """Write STUDY/results/README.md; returns it. `InputError` where nothing is on record."""
     path = study / FOLDER / PAGE
-    text = page(of_study(study))
+    text = page(of_study(study), linked=(path.parent / VERDICTS).exists())
     with writing(path):
         write_atomic(path, text.encode())
     return path
 
 
-def page(results: Sequence[Result]) -> str:
-    """The page as Markdown: the verdicts of all figures, then each figure, its scales abreast."""
+def page(results: Sequence[Result], linked: bool = True) -> str:
+    """The page as Markdown: the verdicts of all figures, then each figure, its scales abreast.
+
+    linked : with a link to what verdicts are, which a study of its own repository does not have
+    """
     scales, figures = scales_of(results), by_figure(results)
     summary = [
         [f"[{name}](#{anchor(name)})", *(_counts(shown.get(scale)) for scale in scales)]
@@ -63,6 +67,7 @@ def page(results: Sequence[Result]) -> str:
         "results.md",
         study=results[0].provenance.study,
         chance=verdicts.chance(verdicts.comparisons(claims)),
+        firm=f"[firm]({VERDICTS}#verdicts)" if linked else "firm",
         figures={name: list(shown.values()) for name, shown in figures.items()},
         **{"scales": scales, "summary": summary, "table": table},
         **{"origin": _origin, "sentences": _sentences},

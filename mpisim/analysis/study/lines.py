@@ -62,7 +62,7 @@ class Lines:
         return by_data(best, self.order)
 
     def draw(self, logs: Sequence[Log]) -> Any:
-        """A row of panels; step sizes in the corners.
+        """A row of panels; step sizes beside them.
 
         A line without a step that went well is drawn with its smallest.
         """
@@ -80,7 +80,7 @@ class Lines:
                     look = {"color": line.colour, "linestyle": line.dash}
                     panel.plot([], [], label=f"γ = {step:g}", **look)
             panels.dress(panel, self.cost, self.y, self.cost.label(logs[0]))
-            panel.legend(fontsize=7, loc="upper right", handlelength=1.6)
+            panel.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1), handlelength=1)
 
         entries = panels.entries_of({line.label: (line.colour, line.dash) for line in self.lines})
         labels = [self.y.label(logs[0])]

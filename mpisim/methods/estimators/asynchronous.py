@@ -31,10 +31,13 @@ class Asynchronous(Clocked):
     """What the methods share: the clock, the clients' points, and the next arrival.
 
     A round is a step of the server.
+
+    one_by_one : whether the server uses each message on its own
     """
 
     server_point = True
     on_events = partial = True
+    one_by_one = True
     batch: int | float | None
     local_steps = 1
 
@@ -48,12 +51,23 @@ class Asynchronous(Clocked):
         for key in SYNCHRONOUS:
             if getattr(fleet, key) != getattr(EQUAL, key):
                 raise InputError(f"fleet.{key}: is not allowed with method {self.name!r}")
+        if self.one_by_one:
+            self._require_honest_means()
         if self.batch is not None:
             self.b = batch_size(self.batch, self.oracle.samples, "batch")
         rows = star.all_workers(self.oracle.rows[:, None])[:, 0]
         samples = self.local_steps * (rows if self.batch is None else self.b)
         self.timing = t = client_seconds(self, fleet, samples)
         self.down, self.computing, self.up = t.latency + t.down, t.computing, t.latency + t.up
+
+    def _require_honest_means(self) -> None:
+        """`InputError` for rules and attacks that are about several messages at once."""
+        here = f"is not allowed with method {self.name!r}, whose messages arrive one by one"
+        if self.star.server.robust:
+            raise InputError(f"server: a rule other than the mean {here}")
+        attack = self.star.attack
+        if attack is not None and attack.of_the_mean:
+            raise InputError(f"attack.name: {attack.name!r} {here}")
 
     def start(self, x: np.ndarray) -> np.ndarray:
         star = self.star
@@ -241,6 +255,7 @@ class Shadowheart(Asynchronous):
 
     noise: float
     unbiased = True
+    one_by_one = False
     batch = 1  # h_i is of a sample
 
     def check(self) -> None:

@@ -47,7 +47,9 @@ class FedNL(Estimator):
     near x*, and the faster, the smaller l^k is.
 
     H_i^0 = hess f_i(x^0) is sent uncompressed. Gradients are, too, unless the ``[compressor]`` is
-    not the identity. Convex problems alone have Hessians.
+    not the identity. Convex problems alone have Hessians. A rule of ``[server]`` other than the
+    mean may give an H^k that is not positive definite: option A raises its eigenvalues, with B the
+    step is NaN.
     """
 
     hessian: Compressor
@@ -115,13 +117,14 @@ class FedNL(Estimator):
         """g^k, at the server; zeros elsewhere."""
         if not self.star.is_server:
             return gradient
-        d = len(gradient)
+        d, right = len(gradient), gradient.astype(np.float64)
         H = triangles.unpacked(self.H, d)
         if self.regularisation is None:
-            return triangles.solve(H + l * np.eye(d), gradient)
+            return triangles.solve(H + l * np.eye(d), right).astype(gradient.dtype)
         values, vectors = eigh(H)
         raised = np.ascontiguousarray(vectors / np.maximum(values, self.regularisation))
-        return times_vector(raised, times_vector(np.ascontiguousarray(vectors.T), gradient))
+        g = times_vector(raised, times_vector(np.ascontiguousarray(vectors.T), right))
+        return g.astype(gradient.dtype)
 
 
 @estimator("fednl-ls")

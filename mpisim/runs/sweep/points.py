@@ -109,7 +109,7 @@ class Point:
     name: str
     log: str
     settings: dict[str, Any]
-    config: str
+    config: str = dataclasses.field(repr=False)
     status: str = ""
     exit_code: int | None = None
     reason: str = ""
@@ -117,11 +117,11 @@ class Point:
     before: bool = False
     ranks: int | None = None
     earlier: str = ""
-    stamp: str = ""
-    number: int = dataclasses.field(default=0, compare=False)
-    size: float = dataclasses.field(default=0.0, compare=False)
-    bytes: float = dataclasses.field(default=0.0, compare=False)
-    problem: tuple[Any, ...] = dataclasses.field(default=(), compare=False)
+    stamp: str = dataclasses.field(default="", repr=False)
+    number: int = dataclasses.field(default=0, compare=False, repr=False)
+    size: float = dataclasses.field(default=0.0, compare=False, repr=False)
+    bytes: float = dataclasses.field(default=0.0, compare=False, repr=False)
+    problem: tuple[Any, ...] = dataclasses.field(default=(), compare=False, repr=False)
 
     def end(
         self,

@@ -122,6 +122,15 @@ def test_arrays_are_written_once_under_their_digest(tmp_path, monkeypatch):
     assert np.array_equal(table.data, X[X != 0]) and np.array_equal(table.labels, Y)
 
 
+@pytest.mark.parametrize(("key", "test"), [("data", None), ("test", (X, Y))])
+def test_arrays_beside_a_file_are_one_line(key, test, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    keys = {"problem": {"name": "logistic", key: "sample"}}
+    line = f"^problem.{key}: 'sample' is not allowed; it must be absent: arrays are in its place"
+    with pytest.raises(InputError, match=line):
+        mpisim.Experiment.from_arrays(X, Y, keys, test)
+
+
 WRONG = [
     (lambda: b"label,a\n1,2\n1,x\n", "a.csv", None, r"^a\.csv:3: could not convert"),
     (lambda: csv(COLUMNS, NAMES), "a.csv", "nosuch", r"^problem\.label: 'nosuch' .*label, a, b"),
