@@ -7,22 +7,24 @@ from math import lgamma, log
 import numpy as np
 
 from mpisim.wire.base import Carried, Message
-from mpisim.wire.codecs.bits import raw
 from mpisim.wire.composed import Composed, Parts
 from mpisim.wire.exponents import Exponents
+from mpisim.wire.factors import CodedValues, exponents
+from mpisim.wire.fewer import Fewer
 from mpisim.wire.levels import Levels
 from mpisim.wire.signs import Points, Signs
 from mpisim.wire.sparse import Explicit
-from mpisim.wire.values import CodedValues, ValuesMessage
+from mpisim.wire.values import ValuesMessage
 
 
 def entropies(message: Message) -> dict[str, float]:
     """Bits of a worker's message that an ideal code would need, on average, by what they are for.
 
-    Floats need all their bits, those of factors and eigenvectors all but their exponents'. Levels
-    and exponents need the entropy of their frequencies in all messages together, and a sign for
-    each that is not zero. Indices need log2 C(d, k). A message of a class that is not mpisim's
-    counts as it is encoded.
+    Floats need all their bits, those of factors and eigenvectors all but their exponents', which
+    need the entropy of those of unit vectors, and of the others. Levels and exponents need the
+    entropy of their frequencies in all messages together, and a sign for each that is not zero.
+    Indices need log2 C(d, k), and k, where it differs, the entropy of its frequencies. A message of
+    a class that is not mpisim's counts as it is encoded.
     """
     form = message.form
     workers, bits = max(1, form.workers), form.precision.bits
@@ -43,12 +45,17 @@ def entropies(message: Message) -> dict[str, float]:
         return {"norms": 8.0 * message.form.scale_bytes, "signs": float(form.d)}
     if isinstance(message, Explicit):
         k = message.indices.shape[1]
-        subsets = lgamma(form.d + 1) - lgamma(k + 1) - lgamma(form.d - k + 1)  # log C(d, k)
-        return {"indices": subsets / log(2), "values": float(bits * k)}
+        return {"indices": _subsets(form.d, k), "values": float(bits * k)}
+    if isinstance(message, Fewer):
+        counts = np.diff(message.ptr)
+        indices = sum(_subsets(form.d, k) for k in counts.tolist()) / workers
+        values = float(bits * counts.sum() / workers)
+        return {"numbers": _order_0(counts[:, None]), "indices": indices, "values": values}
     if isinstance(message, CodedValues):
-        numbers = raw(message.values).astype(np.uint64) >> np.uint64(bits - 9) & np.uint64(255)
-        signs, rest = np.count_nonzero(numbers) / workers, (bits - 9) * numbers.size / workers
-        return {"signs": signs, "exponents": _order_0(numbers), "mantissas": rest}
+        numbers, unit = exponents(message.values).reshape(workers, -1), message.form.typical > 0
+        signs, rest = np.count_nonzero(numbers) / workers, float((bits - 9) * numbers.shape[1])
+        both = _order_0(numbers[:, unit]) + _order_0(numbers[:, ~unit])
+        return {"signs": signs, "exponents": both, "mantissas": rest}
     if isinstance(message, ValuesMessage):
         return {"values": float(bits * message.values.size / workers)}
     return {"message": float(message.payload_bits.mean())}
@@ -60,6 +67,11 @@ def _sum(message: Composed | Parts, workers: int) -> dict[str, float]:
         for name, bits in entropies(part).items():
             total[name] = total.get(name, 0.0) + bits * part.form.workers / workers
     return total
+
+
+def _subsets(d: int, k: int) -> float:
+    """log2 C(d, k)."""
+    return (lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1)) / log(2)
 
 
 def _order_0(rows: np.ndarray) -> float:

@@ -201,7 +201,7 @@ class Natural(Compressor):
     sign and exponent.
 
     codec : "paper", those 9 bits, or "entropy", about the entropy of the codes:
-        `mpisim.wire.codecs.ans`. What the paper charges is 9 bits with both.
+        `mpisim.wire.codecs.symbols`. What the paper charges is 9 bits with both.
     """
 
     codec: Literal["paper", "entropy"] = "paper"

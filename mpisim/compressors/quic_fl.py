@@ -33,7 +33,7 @@ class QuicFL(Rotating):
 
     bits : b, from 1 to 6
     p : the probability of |u_j| > t for a normal u_j, above 0 and at most 1/4
-    codec : as of `eden`, for the values
+    codec : as of `eden`, for the values, and as of `topk`, for the indices of what is exact
 
     Rounding is unbiased for every rotation, so E C(v) = v for every v. The values have the least
     mean variance D_b for normal u_j, which long vectors have nearly. For any u with |u|^2 = D the
@@ -66,7 +66,8 @@ class QuicFL(Rotating):
     def form(self, draw: Draw) -> RotatedForm:
         block = draw.workers, self.precision
         points = PointsForm(self.D, *block, self.values, self.shares)
-        return self.rotated(draw, SumForm(*block, (points, FewerForm(self.D, *block, self.most))))
+        exact = FewerForm(self.D, *block, self.most, self.codec)
+        return self.rotated(draw, SumForm(*block, (points, exact)))
 
     def compress(self, v: np.ndarray, draw: Draw) -> Rotated:
         form, q, t = self.form(draw), self.values, self.values[-1]

@@ -19,7 +19,7 @@ from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message, same
-from mpisim.wire.values import Factors, FactorsForm, Shapes, Spectral, SpectralForm, is_sent_itself
+from mpisim.wire.factors import Factors, FactorsForm, Shapes, Spectral, SpectralForm, is_sent_itself
 
 SHOWN = 4  # shapes in a message
 

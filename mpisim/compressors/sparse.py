@@ -124,7 +124,7 @@ class TopK(KCoordinates):
         the PermK paper and of EF21, 32 gives 64 k, as in CD-Adam's Table 2.
 
     codec : "paper", the shorter of two plain codes of the indices, or "entropy", log2 C(d, k) bits
-        for all of them: `mpisim.wire.codecs.ans`.
+        for all of them: `mpisim.wire.codecs.places`.
 
     alpha = k / d (PermK paper, Appendix G.1). NaN counts as larger than any number. The message
     carries the indices, whatever the paper charges.
@@ -188,6 +188,7 @@ class TopLEK(KCoordinates):
     j - 1 or j of them at random. Then E |C(v) - v|^2 = (1 - alpha) |v|^2.
 
     k : the most coordinates, or a share of d below 1.
+    codec : of their indices, as in `topk`
 
     The message has the number of coordinates and their indices. NaN counts as larger than any
     number; where |v|^2 is not finite k coordinates are kept. This differs from the published code
@@ -195,9 +196,10 @@ class TopLEK(KCoordinates):
     """
 
     k: int | float
+    codec: Literal["paper", "entropy"] = "paper"
 
     def form(self, draw: Draw) -> FewerForm:
-        return FewerForm(self.d, draw.workers, self.precision, self.K)
+        return FewerForm(self.d, draw.workers, self.precision, self.K, self.codec)
 
     def compress(self, v: np.ndarray, draw: Draw) -> Fewer:
         kept = largest(v, self.K)

@@ -6,6 +6,8 @@ from .composed import Composed as Composed
 from .composed import ComposedForm as ComposedForm
 from .exponents import Exponents as Exponents
 from .exponents import ExponentsForm as ExponentsForm
+from .factors import Factors as Factors
+from .factors import FactorsForm as FactorsForm
 from .levels import Levels as Levels
 from .levels import LevelsForm as LevelsForm
 from .signs import Signs as Signs
@@ -16,5 +18,3 @@ from .sparse import Seeded as Seeded
 from .sparse import SeededForm as SeededForm
 from .values import Dense as Dense
 from .values import DenseForm as DenseForm
-from .values import Factors as Factors
-from .values import FactorsForm as FactorsForm

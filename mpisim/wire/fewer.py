@@ -1,7 +1,8 @@
 """Messages of at most K coordinates of each vector: how many there are, and what `Explicit` has.
 
 The number takes the bits of K. Then come one flag bit (framing), the indices in the shorter of the
-two codes of `mpisim.wire.sparse`, the values, and ones up to the next byte.
+two codes of `mpisim.wire.sparse`, the values, and ones up to the next byte. The codec "entropy" is
+that of `mpisim.wire.codecs.places`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 from mpisim.wire.base import CodedMessage, Form, Packed, checked
 from mpisim.wire.codecs import bits as buffer
+from mpisim.wire.codecs import places
 from mpisim.wire.sparse import AsSeeded, Seeded, SeededForm, read, write
 
 
@@ -20,6 +22,7 @@ class FewerForm(Form):
     """At most ``k`` coordinates of each worker, 1 <= k <= d."""
 
     k: int
+    codec: str = "paper"
 
     sizes = None  # type: ignore[assignment]
 
@@ -34,8 +37,12 @@ class FewerForm(Form):
         # no more than the bytes have room for
         most = min(self.workers * self.k, 8 * data.size // self.precision.bits)
         indices, values = np.empty(most, np.int64), np.empty(most, self.precision.wire)
-        where = counts, indices, buffer.raw(values), payload
-        buffer.check(*read(data, sizes, *where, self.k, self.d, *self.widths))
+        where = counts, indices, buffer.raw(values), payload, self.k, self.d
+        head, width, bits = self.widths
+        if self.codec == "entropy":
+            buffer.check(*places.read(data, sizes, *where, False, bits))
+        else:
+            buffer.check(*read(data, sizes, *where, head, width, bits))
         ptr = np.concatenate([[0], np.cumsum(counts)])
         return Fewer(self, ptr, indices[: ptr[-1]], values[: ptr[-1]], payload)
 
@@ -54,8 +61,12 @@ class Fewer(AsSeeded, CodedMessage):
     payload: np.ndarray | None = None
 
     def encode(self) -> Packed:
-        raw = buffer.raw(self.values)
-        packed = Packed(*write(self.ptr, self.indices, raw, *self.form.widths))
+        where, form = (self.ptr, self.indices, buffer.raw(self.values)), self.form
+        head, width, bits = form.widths
+        if form.codec == "entropy":
+            packed = Packed(*places.write(*where, form.d, False, bits))
+        else:
+            packed = Packed(*write(*where, head, width, bits))
         self.payload = packed.payload_bits
         return packed
 

@@ -4,7 +4,7 @@
 TopK's: one flag bit (framing), k indices in the shorter of the two index codes (0: fixed width,
 ceil(log2 d) bits each, also when both have the same length; 1: Elias gaps), k values, and ones up
 to the next byte. With the codec "entropy" all indices take log2 C(d, k) bits:
-`mpisim.wire.codecs.ans`.
+`mpisim.wire.codecs.places`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from mpisim.wire.base import (
     pack_tensors,
     same,
 )
-from mpisim.wire.codecs import ans, elias
 from mpisim.wire.codecs import bits as buffer
+from mpisim.wire.codecs import elias, places
 from mpisim.wire.values import ValuesForm, ValuesMessage
 
 
@@ -206,12 +206,12 @@ class ExplicitForm(Form):
             buffer.check(int((sizes < least).argmax()), buffer.SHORT)
         indices = np.empty((self.workers, self.k), np.int64)
         values = np.empty((self.workers, self.k), self.precision.wire)
-        payload, raw = np.empty(self.workers, np.int64), buffer.raw(values)
+        payload, raw = np.empty(self.workers, np.int64), buffer.raw(values).ravel()
+        where = np.empty(self.workers, np.int64), indices.ravel(), raw, payload, self.k, self.d
         if entropy:
-            buffer.check(*ans.read_places(data, sizes, indices, raw, payload, bits, self.d))
+            buffer.check(*places.read(data, sizes, *where, True, bits))
         else:
-            where = np.empty(self.workers, np.int64), indices.ravel(), raw.ravel(), payload
-            buffer.check(*read(data, sizes, *where, self.k, self.d, 0, width, bits))
+            buffer.check(*read(data, sizes, *where, 0, width, bits))
         return Explicit(self, indices, values, payload)
 
 
@@ -229,12 +229,12 @@ class Explicit(KernelMessage, CodedMessage):
     payload: np.ndarray | None = None
 
     def encode(self) -> Packed:
-        raw, (width, bits) = buffer.raw(self.values), self.form.widths
+        raw, (width, bits) = buffer.raw(self.values).ravel(), self.form.widths
+        where = _even_ptr(*self.indices.shape), self.indices.ravel(), raw
         if self.form.codec == "entropy":
-            packed = Packed(*ans.write_places(self.indices, raw, bits, self.form.d))
+            packed = Packed(*places.write(*where, self.form.d, True, bits))
         else:
-            ptr = _even_ptr(*self.indices.shape)
-            packed = Packed(*write(ptr, self.indices.ravel(), raw.ravel(), 0, width, bits))
+            packed = Packed(*write(*where, 0, width, bits))
         self.payload = packed.payload_bits
         return packed
 

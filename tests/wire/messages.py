@@ -9,11 +9,12 @@ from mpisim.wire.base import Form, Message, Precision
 from mpisim.wire.codecs import CODECS
 from mpisim.wire.composed import Sum, SumForm
 from mpisim.wire.exponents import Exponents, ExponentsForm
+from mpisim.wire.factors import Factors, FactorsForm, Spectral, SpectralForm
 from mpisim.wire.fewer import Fewer, FewerForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.signs import Points, PointsForm, SignsForm
 from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
-from mpisim.wire.values import Dense, DenseForm, Factors, FactorsForm, Spectral, SpectralForm
+from mpisim.wire.values import Dense, DenseForm
 from tests.wire import string_elias
 
 WIDTHS = [np.dtype("float32"), np.dtype("float64")]
@@ -21,7 +22,7 @@ PRECISIONS = [Precision(wire, arithmetic) for wire in WIDTHS for arithmetic in W
 KINDS = ["dense", "seeded", "explicit", "entropy explicit", "levels", "block levels"]
 KINDS += ["worker levels", "e1 levels", "entropy levels", "exponents", "entropy exponents"]
 KINDS += ["signs", "points", "entropy points", "sum", "factors", "entropy factors", "fewer"]
-KINDS += ["spectral", "entropy spectral"]
+KINDS += ["entropy fewer", "spectral", "entropy spectral"]
 
 
 def random_message(
@@ -37,13 +38,15 @@ def random_message(
         indices = np.concatenate([np.empty(0, np.int64), *rows])
         form = SeededForm.of(d, precision, ptr, indices, 1.7)
         return Seeded(form, _floats(rng, (indices.size,), wire))
-    if kind == "fewer":
+    codec = "entropy" if kind.startswith("entropy ") else "paper"
+    if kind.endswith("fewer"):
         k = int(rng.integers(1, d + 1))
         rows = [np.sort(rng.choice(d, rng.integers(0, k + 1), replace=False)) for _ in range(m)]
         ptr = np.cumsum([0, *map(len, rows)])
         indices = np.concatenate([np.empty(0, np.int64), *rows])
-        return Fewer(FewerForm(d, m, precision, k), ptr, indices, _floats(rng, (ptr[-1],), wire))
-    codec = "entropy" if kind.startswith("entropy ") else "paper"
+        return Fewer(
+            FewerForm(d, m, precision, k, codec), ptr, indices, _floats(rng, (ptr[-1],), wire)
+        )
     if kind.endswith("explicit"):
         k = int(rng.integers(1, d + 1))
         rows = [np.sort(rng.choice(d, k, replace=False)) for _ in range(m)]

@@ -7,11 +7,13 @@ from math import comb, lgamma, log2
 import numpy as np
 import pytest
 
+from mpisim.analysis.card_bits import entropies
 from mpisim.compressors import make
 from mpisim.core.errors import WireError
 from mpisim.testing import DOUBLE, SINGLE
 from mpisim.testing.moments import draw
-from mpisim.wire.codecs import entropy, priors, symbols
+from mpisim.wire.codecs import entropy, fit, priors, symbols
+from mpisim.wire.levels import Levels, LevelsForm
 
 M = 20
 RNG = np.random.default_rng(0)
@@ -89,6 +91,33 @@ def test_a_ternary_message_pays_little_more_than_any_code_must(kind, d):
     assert 0 < beyond.mean() < least_regret(d) + 2
 
 
+def mutual_information(d: int, shares: np.ndarray) -> float:
+    """Of k heads among d coins with the share, of equally likely ``shares``: E KL(P_share | P).
+
+    A code without the share is a distribution Q (Kraft), and E KL(P_share | Q) is least for Q = P:
+    so on average any code takes so many bits more than one that has the share.
+    """
+    k = np.arange(d + 1)
+    subsets = np.array([lgamma(d + 1) - lgamma(i + 1) - lgamma(d - i + 1) for i in k])
+    logs = np.array([subsets + k * np.log(p) + (d - k) * np.log1p(-p) for p in shares])
+    mixture = np.logaddexp.reduce(logs) - np.log(len(shares))
+    return float((np.exp(logs) * (logs - mixture)).sum() / len(shares) / np.log(2))
+
+
+@pytest.mark.parametrize(("d", "above"), [(123, 5), (1000, 4)])
+def test_a_code_without_the_share_of_zeros_pays_for_it(d, above):
+    """Ternary messages, up to 1 / sqrt(d) levels that are not zero, the most of any vector."""
+    shares = np.geomspace(1 / 4, 1, 12) / d**0.5
+    form, beyond = LevelsForm.uniform(d, 400, SINGLE, 1.0, "entropy"), []
+    for p in shares:
+        levels = (RNG.random((400, d)) < p) * RNG.choice(np.array([-1, 1], np.int32), (400, d))
+        bits = Levels(form, np.ones((400, 1), np.float32), levels).encode().payload_bits.mean()
+        entropy_of_coins = -d * (p * log2(p) + (1 - p) * log2(1 - p))
+        beyond.append(bits - 32 - d * p - entropy_of_coins)
+    least = mutual_information(d, shares)
+    assert 0.5 < least < np.mean(beyond) < least + above
+
+
 ROTATED = [
     *({"name": "eden", "bits": b} for b in (1, 2, 4, 6)),
     *({"name": "quic-fl", "bits": b} for b in (1, 2, 4)),
@@ -109,18 +138,53 @@ def test_points_are_near_the_entropy(table, d, above):
     assert np.array_equal(message.decoded(), plain.decoded())
 
 
+@pytest.mark.drawn(8)
+@pytest.mark.parametrize(("d", "above"), [(128, 0.03), (1024, 0.01)])
+def test_quic_fl_is_near_the_entropy_with_all_that_it_sends(d, above):
+    many = 60_000 // d
+    v = VECTORS["of Student's t"](many, d)
+    message = make({"name": "quic-fl", "codec": "entropy"}).bind(d, many, SINGLE)
+    message = message.compress(v, draw(many))
+    assert 1 < message.encode().payload_bits.mean() / sum(entropies(message).values()) < 1 + above
+
+
+@pytest.mark.parametrize("k", [0.01, 0.1])
+def test_the_number_of_coordinates_takes_few_bits(k):
+    """A word of toplek's number j takes 2 log2 (j + 1) + 1 bits, and places log2 C(d, j)."""
+    compressor = make({"name": "toplek", "k": k, "codec": "entropy"}).bind(1000, M, DOUBLE)
+    message = compressor.compress(RNG.standard_normal((M, 1000)), draw(M))
+    beyond = message.encode().payload_bits - 64 * np.diff(message.ptr)
+    for bits, j in zip(beyond.tolist(), np.diff(message.ptr).tolist(), strict=True):
+        assert 0 <= bits - log2(comb(1000, j)) - 2 * ((j + 1).bit_length() - 1) - 1 < 2
+
+
 @pytest.mark.parametrize(
-    ("d", "k", "above"), [(120, 1, 0.03), (1000, 1, 0.015), (10_000, 10, 0.005)]
+    ("name", "d", "k", "above"),
+    [
+        ("rank-k", 120, 1, 0.03),
+        ("rank-k", 1000, 1, 0.013),
+        ("rank-k", 10_000, 10, 0.005),
+        ("symmetric-rank-k", 990, 1, 0.015),
+        ("symmetric-rank-k", 9870, 10, 0.005),
+    ],
 )
 @pytest.mark.parametrize("kind", ["normal", "of Student's t"])
-def test_factors_are_near_the_entropy(kind, d, k, above):
-    """Signs and exponents, 9 bits, by the frequencies in many messages; 23 bits as they are."""
+def test_factors_are_near_the_entropy(name, kind, d, k, above):
+    """Signs, and exponents of both factors by their frequencies in many messages; 23 bits raw."""
     many = max(M, 60_000 // d)
-    compressor = make({"name": "rank-k", "k": k, "codec": "entropy"}).bind(d, many, SINGLE)
+    compressor = make({"name": name, "k": k, "codec": "entropy"}).bind(d, many, SINGLE)
     message = compressor.compress(VECTORS[kind](many, d), draw(many))
-    values = message.values
-    bits = values.shape[1] * (23 + order_0(values.view(np.uint32) >> 23))
-    assert 1 < message.encode().payload_bits.mean() / bits < 1 + above
+    values, bits = message.values, message.encode().payload_bits.mean()
+    if name == "rank-k":
+        (parts,) = message.form.parts(values)
+    else:
+        parts = values[:, :, :1], values[:, :, 1:]
+    exponents = [part.view(np.uint32).reshape(many, -1) >> 23 & 255 for part in parts]
+    apart = sum(part.shape[1] * (24 + order_0(part)) for part in exponents)
+    together = np.concatenate(exponents, axis=1)
+    assert 0.999 < bits / apart < 1 + above
+    if name == "rank-k" and d > 120:
+        assert bits < together.shape[1] * (24 + order_0(together))
 
 
 def test_divisions_by_frequencies_are_exact():
@@ -137,11 +201,14 @@ def test_divisions_by_frequencies_are_exact():
 
 
 @pytest.mark.parametrize("d", [0, 1, 64, 1000, 40_000, 10**7 + 1])
-def test_stretches_cover_a_message(d):
-    ends = symbols._stretches(d, 3)
+@pytest.mark.parametrize("index", range(len(fit.STRENGTHS)))
+def test_stretches_cover_a_message(d, index):
+    ends = symbols._stretches(d, index)
     assert ends[0] == 0 and ends[-1] == d and np.all(np.diff(ends) > 0)
-    longest = np.minimum(symbols.LONGEST, np.maximum(symbols.STRETCH, ends[:-1] // 16))
-    assert np.all(np.diff(ends) <= longest)
+    assert d < fit.SHORT or d // 2 in ends  # readers count the first half there
+    least, share = symbols.STRETCHES[index]
+    longest = np.minimum(symbols.LONGEST, np.maximum(least, ends[:-1] >> share))
+    assert fit.STRENGTHS[index] == fit.STAYS or np.all(np.diff(ends) <= longest)
 
 
 def test_a_gradient_of_two_layers_is_near_its_frequencies():
@@ -155,19 +222,34 @@ def test_a_gradient_of_two_layers_is_near_its_frequencies():
     assert 1 < bits / (100_000 * order_0(message.codes)) < 1.006
 
 
+@pytest.mark.parametrize("table", [NATURAL, MORE], ids=str)
+def test_frequencies_follow_where_halves_differ(table):
+    """As of a layer's rows: no code with the frequencies of all together takes less than these."""
+    m, d = 60, 1000
+    v = RNG.standard_normal((m, d)) * np.repeat([1, 5], d // 2)
+    message = make(table | {"codec": "entropy"}).bind(d, m, SINGLE).compress(v, draw(m))
+    bits = message.encode().payload_bits.mean() - (32 if table is MORE else 0)
+    symbols_of = message.codes if table is NATURAL else message.levels
+    assert 1 < bits / (d * order_0(symbols_of)) < 1.0145
+
+
 LONG = [  # messages as long as it takes for all that heads and stretches may be
     ({"name": "qsgd", "s": 1}, 600, 1.0),
     ({"name": "qsgd", "s": 1}, 600, 1e-4),
     ({"name": "qsgd", "s": 1}, 2500, 1.0),
     ({"name": "qsgd", "s": 1, "norm": "inf"}, 600, 1.0),
     ({"name": "natural"}, 40_000, 1.0),
+    ({"name": "natural"}, 2000, (1, 9)),
+    ({"name": "qsgd", "s": 200}, 2000, (1, 9)),
 ]
 
 
 @pytest.mark.parametrize(("table", "d", "rest"), LONG, ids=str)
 def test_long_messages_are_refused_or_encode_to_the_same_bytes(table, d, rest):
-    """rest : the size of all entries but a few; the share of zeros is far from the expected."""
-    v = RNG.standard_normal((1, d)) * np.where(np.arange(d) % 100, rest, 1)
+    """rest : the size of all entries but a few, or of each half; zeros are not as expected."""
+    v = RNG.standard_normal((1, d)) * np.where(
+        np.arange(d) % 100, np.repeat(rest, d // np.size(rest)), 1
+    )
     message = make(table | {"codec": "entropy"}).bind(d, 1, SINGLE).compress(v, draw(1))
     packed = message.encode()
     again = message.form.decode(packed.data, packed.sizes)

@@ -18,7 +18,7 @@ from mpisim.core.schema import require
 from mpisim.core.state import PerWorker, Shared
 from mpisim.methods.estimators.base import estimator
 from mpisim.methods.estimators.batches import Stochastic
-from mpisim.wire.values import is_sent_itself
+from mpisim.wire.factors import is_sent_itself
 
 
 @estimator("powersgd")

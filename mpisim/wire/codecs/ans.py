@@ -11,9 +11,8 @@ A number is written as a one, the n bits behind the state's leading one, and the
 last first. The one has up to 7 zeros in front of it, which fill the first byte (framing).
 n and the number of words follow from the length.
 
-`mpisim.wire.codecs.symbols` codes exponents and levels with it. Places (`write_places`) are coded
-as d coins, the first with k / d and each next with the share of places that are left:
-log2 C(d, k) bits together.
+`mpisim.wire.codecs.symbols` codes exponents and levels with it, `mpisim.wire.codecs.places` which
+coordinates a message has.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from numba import njit
 from mpisim.wire.codecs import bits as buffer
 
 FULL = np.uint64(1 << 31)  # states below it are read into, as long as there are words
-PLACE_BITS = 20
 
 
 @njit(cache=True, forceinline=True)
@@ -86,81 +84,3 @@ def take_state(buffered, pos, bits):
     if state_bits > 0:
         x |= buffer.take(buffered, pos, state_bits)
     return x, pos + state_bits, (bits - state_bits) // 32
-
-
-@njit(cache=True, forceinline=True)
-def _share(k, d):
-    """k / d, 0 < k < d, as a frequency of 2^PLACE_BITS."""
-    top = (1 << PLACE_BITS) - 1
-    return np.uint64(min(top, max(1, (k << PLACE_BITS) // d)))
-
-
-@njit(cache=True)
-def write_places(indices, raw, bits, d):
-    """(bytes of all messages, bytes, bits of each): places (m, k) ascending, values (m, k)."""
-    m, k = indices.shape
-    payload, sizes = np.empty(m, np.int64), np.empty(m, np.int64)
-    words = np.empty(d // 16 + k + 4, np.uint64)
-    buffered = buffer.new_words(m * (160 + 2 * d + k * (PLACE_BITS + 32 + bits)))
-    all_places = np.uint64(1 << PLACE_BITS)
-    pos = 0
-    for i in range(m):
-        start, count, t = pos, 0, 0
-        x = np.uint64(1 << 32) | raw[i, 0] & np.uint64(0xFFFFFFFF)
-        for j in range(d - 1, -1, -1):
-            here = t < k and indices[i, k - 1 - t] == j
-            left = t + int(here)
-            if 0 < left < d - j:
-                f = _share(left, d - j)
-                if here:
-                    x, count = push(x, np.uint64(0), f, PLACE_BITS, words, count)
-                else:
-                    x, count = push(x, f, all_places - f, PLACE_BITS, words, count)
-            t = left
-        tail = k * bits - 32
-        pos, payload[i] = put_number(buffered, pos, 0, 0, x, words, count, tail)
-        if bits > 32:
-            pos = buffer.put(buffered, pos, np.uint64(raw[i, 0]) >> np.uint64(32), 32)
-        pos = buffer.put_all(buffered, pos, raw[i, 1:], bits)
-        sizes[i] = (pos - start) // 8
-    return buffer.to_bytes(buffered, pos // 8), sizes, payload
-
-
-@njit(cache=True)
-def read_places(data, sizes, indices, raw, payload, bits, d):
-    """Fill ``indices``, ``raw`` and ``payload``; returns (worker, status)."""
-    buffered, end = buffer.to_words(data), 0
-    k, low = indices.shape[1], np.uint64((1 << PLACE_BITS) - 1)
-    for i in range(indices.shape[0]):
-        start, end = end, end + 8 * sizes[i]
-        pos, stop = after_zeros(buffered, start, end), end - (k * bits - 32)
-        if pos < 0:
-            return i, pos
-        if stop - pos < 32:
-            return i, buffer.SHORT
-        payload[i] = end - pos + 1
-        x, pos, left = take_state(buffered, pos, stop - pos)
-        t = 0
-        for j in range(d):
-            if t == k:
-                break
-            here = k - t == d - j
-            if not here:
-                f, slot = _share(k - t, d - j), x & low
-                here, x = slot < f, x >> np.uint64(PLACE_BITS)
-                x = f * x + slot if here else (low + np.uint64(1) - f) * x + slot - f
-                if x < FULL and left > 0:
-                    x = x << np.uint64(32) | buffer.take(buffered, pos, 32)
-                    pos += 32
-                    left -= 1
-            if here:
-                indices[i, t] = j
-                t += 1
-        if left > 0 or x >> np.uint64(32) != np.uint64(1):
-            return i, buffer.ENTROPY
-        raw[i, 0] = x & np.uint64(0xFFFFFFFF)
-        if bits > 32:
-            raw[i, 0] |= buffer.take(buffered, stop, 32) << np.uint64(32)
-            stop += 32
-        buffer.take_all(buffered, stop, raw[i, 1:], bits)
-    return 0, 0

@@ -11,6 +11,8 @@ The functions `encode` and `decode` are those that `mpisim.wire.codecs` describe
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numba import njit
 
@@ -69,7 +71,18 @@ def _expecting(m: int, shares: tuple[float, ...]):
 
 def _scaled(limits: np.ndarray, shape: tuple[int, int], d: int) -> tuple:
     """Table, classes and expected scales of levels with norms of a ``shape``."""
-    m, blocks = shape
+    return (
+        _uniform(int(limits[0, 0]), *shape, d) if limits.size == 1 else _fitted(limits, *shape, d)
+    )
+
+
+@lru_cache(maxsize=64)
+def _uniform(limit: int, m: int, blocks: int, d: int) -> tuple:
+    """`_scaled` of one limit for all: the same in every round."""
+    return _fitted(np.array([[limit]]), m, blocks, d)
+
+
+def _fitted(limits: np.ndarray, m: int, blocks: int, d: int) -> tuple:
     top = limits.max(initial=0)
     table = priors.of_levels(1 if top <= 1 else 2 if top == 2 else 4)
     kinds = 1 + int(priors.class_of(np.array([top]))[0])

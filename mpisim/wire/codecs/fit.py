@@ -12,7 +12,8 @@ counts for 2^strength coordinates. A head holds
   or more, `SCALE_BITS`, as heavy tails have smaller scales, and by |v|_1 <= sqrt(d) |v|_2 none
   has much larger ones;
 * from SHORT coordinates on, for exponents if the row does not stay, and for levels from 2 on, the
-  strength (2 bits); of fewer coordinates, for levels from FEW - 1 on, whether the row stays.
+  strength, and whether the halves of the message differ (2 bits); of fewer coordinates, for levels
+  from FEW - 1 on, whether the row stays.
 
 A head follows from the symbols, and readers check it. Only integers and the basic operations of
 floats are used, so all machines choose alike.
@@ -31,7 +32,8 @@ SYMBOLS = 257
 SHORT, LONG = 512, 2048  # coordinates
 FEW = 8  # symbols
 STAYS = 0
-STRENGTHS = (3, 6, 9, STAYS)  # powers of two
+STRENGTHS = (9, 6, 9, STAYS)  # powers of two; the first one with short stretches
+UNEVEN = 0  # where the halves of a message differ
 WORDS, LENGTHS = (0, 2, 6, 7), (1, 2, 3, 3)  # of: has zeros + 2 * does not stay
 WINDOW, COARSE = 32, 4  # scales around the expected one that are tried; every so many of them first
 SCALE_WORDS, SCALE_BITS = (14, 0, 2, 6), (4, 1, 2, 3)  # 1, 0, -1 and -2 half octaves above
@@ -39,9 +41,10 @@ USUAL = 103  # the lowest of 32 medians that take fewer bits
 
 
 @njit(cache=True)
-def head_of(counts, d, weights, costs, kinds, expected):
-    """(head, bits, prior, strength) of a message with ``counts`` (SYMBOLS,) of its symbols.
+def head_of(counts, half, d, weights, costs, kinds, expected):
+    """(head, bits, prior, index in STRENGTHS) of a message of d symbols.
 
+    counts, half : of its symbols, and of the first d // 2 of them (from SHORT on), (SYMBOLS,)
     weights, costs : `mpisim.wire.codecs.priors`
     kinds : all symbols are below
     expected : the expected scale of levels, -1 for exponents
@@ -50,8 +53,8 @@ def head_of(counts, d, weights, costs, kinds, expected):
         head, bits, row, first, zeros = _exponents_head(counts, d, costs)
     else:
         head, bits, row, first, zeros = _levels_head(counts, d, costs, expected)
-    prior = _prior(weights[row], first, zeros)
-    index = _strength(counts, prior, d)
+    prior = _prior(weights[row], first, zeros, kinds)
+    index = _strength(counts, half, prior, d, kinds)
     if expected < 0:
         choice = int(zeros > 0) + 2 * int(STRENGTHS[index] != STAYS)
         head, bits = head << LENGTHS[choice] | WORDS[choice], bits + LENGTHS[choice]
@@ -65,12 +68,12 @@ def head_of(counts, d, weights, costs, kinds, expected):
         head, bits = head << 1 | int(STRENGTHS[index] != STAYS), bits + 1
     if d >= SHORT and kinds > 2 and (expected >= 0 or STRENGTHS[index] != STAYS):
         head, bits = head << 2 | index, bits + 2
-    return head, bits, prior, STRENGTHS[index]
+    return head, bits, prior, index
 
 
 @njit(cache=True)
 def read_head(buffered, pos, d, weights, kinds, expected):
-    """(position, prior, strength) as in `head_of`; ends up to 19 bits further."""
+    """(position, prior, index) as in `head_of`; ends up to 19 bits further."""
     adapts, zeros = d >= SHORT, np.int64(-1)
     if expected < 0:
         pos, row, first = _read_exponents_head(buffered, pos)
@@ -90,7 +93,7 @@ def read_head(buffered, pos, d, weights, kinds, expected):
     index = np.int64((1 if d < SHORT else 2) if adapts else 3)
     if adapts and d >= SHORT and kinds > 2:
         index, pos = np.int64(buffer.take(buffered, pos, 2)), pos + 2
-    return pos, _prior(weights[row], first, zeros), STRENGTHS[index]
+    return pos, _prior(weights[row], first, zeros, kinds), index
 
 
 @njit(cache=True)
@@ -210,9 +213,9 @@ def _cost(counts, costs):
 
 
 @njit(cache=True)
-def _prior(weights, first, zeros):
-    """Weights of all symbols, shape (SYMBOLS,); ``zeros``: eighths of zeros, -1 for levels."""
-    prior = np.zeros(SYMBOLS, np.int64)
+def _prior(weights, first, zeros, kinds):
+    """Weights of symbols, also of a row's beyond kinds; ``zeros``: eighths, -1 for levels."""
+    prior = np.zeros(max(kinds, weights.size), np.int64)
     share = (2 * zeros - 1) << (WEIGHT_BITS - 4) if zeros > 0 else 0
     for s in range(max(0, first), min(NAN, first + weights.size)):
         prior[s] = weights[s - first] * ((1 << WEIGHT_BITS) - share) >> WEIGHT_BITS
@@ -222,25 +225,27 @@ def _prior(weights, first, zeros):
 
 
 @njit(cache=True)
-def _strength(counts, prior, d):
+def _strength(counts, half, prior, d, kinds):
     """The index in STRENGTHS by phi = chi^2 / d - K / d, for K likely symbols.
 
-    The row stays where chi^2 is below 5 K / 2; else it counts for about K / phi coordinates.
+    Halves are uneven where the chi^2 of both against their mean is above 3 K. The row stays where
+    chi^2 is below 5 K / 2, of many kinds only if halves are even; else it counts for about K / phi
+    coordinates.
     """
-    squares, likely = 0.0, 0
-    for s in range(SYMBOLS):
-        mean = prior[s] * (d / (1 << WEIGHT_BITS))
-        if mean > 0.5:
+    squares, apart, likely, unlikely = 0.0, 0.0, 0, np.int64(0)
+    for s in range(prior.size):
+        if 2 * d * prior[s] > 1 << WEIGHT_BITS:
+            mean = prior[s] * (d / (1 << WEIGHT_BITS))
             likely += 1
             squares += (counts[s] - mean) ** 2 / mean
         else:
-            squares += counts[s]
-    beyond = squares - likely
-    if 2 * beyond < 3 * likely:
+            unlikely += counts[s]
+        if d >= SHORT and counts[s] > 0:
+            apart += (2 * half[s] - counts[s]) ** 2 / counts[s]
+    beyond = squares + unlikely - likely
+    uneven = apart > 3 * likely
+    if 2 * beyond < 3 * likely and not (uneven and kinds >= FEW):
         return 3
-    if d < SHORT:
-        return 1
-    for index in range(2):
-        if likely * d < beyond * (1 << (STRENGTHS[index] + 1)):
-            return index
-    return 2
+    if uneven:
+        return UNEVEN
+    return 1 if d < SHORT or likely * d < beyond * (1 << (STRENGTHS[1] + 1)) else 2

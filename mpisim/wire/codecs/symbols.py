@@ -3,8 +3,8 @@
 A message is a number of `mpisim.wire.codecs.ans`, with what is raw behind it. Its head says which
 model: `mpisim.wire.codecs.fit`. Its state begins with the last 32 bits of the first raw number and
 the first signs, 32 bits together. Where the model does not stay, the coordinates before are counted
-anew whenever their number has grown by a sixteenth, and after LONGEST coordinates at most, as the
-layers of a gradient differ.
+anew whenever their number has grown by a share: a quarter where the model is near, a 32nd where the
+halves of the message differ. LONGEST coordinates have the same model at most, as layers differ.
 """
 
 from __future__ import annotations
@@ -15,7 +15,15 @@ from numba import njit
 from mpisim.core.numerics.philox import product
 from mpisim.wire.codecs import ans
 from mpisim.wire.codecs import bits as buffer
-from mpisim.wire.codecs.fit import NAN, STAYS, SYMBOLS, head_of, read_head
+from mpisim.wire.codecs.fit import (
+    NAN,
+    SHORT,
+    STAYS,
+    STRENGTHS,
+    SYMBOLS,
+    head_of,
+    read_head,
+)
 from mpisim.wire.codecs.priors import PLAIN, WEIGHT_BITS
 
 PRECISION = 21  # bits of a frequency
@@ -23,7 +31,8 @@ LEAST = 4  # a frequency; all are even, so that the lower bit is a sign
 LOOKUPS = (7, 9)  # bits, of messages below MANY coordinates and of others
 MANY = 4096
 BEGIN = 32  # at most so many bits are in the state that a sender begins with
-STRETCH, LONGEST = 64, 2048  # coordinates at least, and at most, with the same frequencies
+LONGEST = 2048  # coordinates with the same frequencies, at most
+STRETCHES = ((16, 5), (64, 4), (128, 2), (128, 2))  # as many at least, or 2^-s of those before
 DIGITS = 20  # of a large level that are written at once
 
 
@@ -40,9 +49,13 @@ def _digits(symbol):
 
 @njit(cache=True, forceinline=True)
 def _entry(s, start, width):
-    """All that decoding needs of a symbol: width (24 bits), start (24), has a sign (1), s (15)."""
-    high = np.uint64(width) << np.uint64(24) | np.uint64(start)
-    return high << np.uint64(16) | np.uint64(0 < s < NAN) << np.uint64(15) | np.uint64(s)
+    """What decoding needs of a symbol: its width, or half if it has a sign, start, has a sign, s.
+
+    They take 24, 24, 1 and 15 bits.
+    """
+    signed = np.uint64(0 < s < NAN)
+    high = np.uint64(width) >> signed << np.uint64(24) | np.uint64(start)
+    return high << np.uint64(16) | signed << np.uint64(15) | np.uint64(s)
 
 
 @njit(cache=True)
@@ -61,7 +74,9 @@ def _set_model(counts, prior, strength, start, lookup):
     widest, begin, at = np.int64(0), np.int64(0), 0
     for s in range(kinds):
         weight = counts[s] * seen + (prior[s] << strength)
-        width = LEAST + 2 * np.int64(weight * scale)
+        width = np.int64(LEAST)
+        if weight > 0:
+            width += 2 * np.int64(weight * scale)
         start[s] = width
         rest -= width
         if width > widest:
@@ -70,11 +85,11 @@ def _set_model(counts, prior, strength, start, lookup):
     for s in range(kinds):
         width = np.int64(start[s])
         start[s] = begin
-        entry = _entry(s, begin, width)
+        if at < lookup.size and at * cell < begin + width:
+            after = (begin + width - 1) // cell + 1
+            lookup[at:after] = _entry(s, begin, width)
+            at = after
         begin += width
-        while at < lookup.size and at * cell < begin:
-            lookup[at] = entry
-            at += 1
     start[kinds] = begin
 
 
@@ -96,13 +111,16 @@ def _invert(start, counts, halves, inverses, shifts):
 
 
 @njit(cache=True)
-def _stretches(d, strength):
-    """Where stretches of the same frequencies end, from 0 on."""
-    ends = np.empty(2 * LONGEST // STRETCH + d // LONGEST + 64, np.int64)
+def _stretches(d, index):
+    """Where stretches of the same frequencies end, from 0 on: also at d // 2, from SHORT on."""
+    least, share = STRETCHES[index]
+    ends = np.empty(256 + d // LONGEST, np.int64)
     ends[0], t = 0, 0
     while ends[t] < d:
-        step = min(LONGEST, max(STRETCH, ends[t] >> 4)) if strength != STAYS else d
+        step = min(LONGEST, max(least, ends[t] >> share)) if STRENGTHS[index] != STAYS else d
         ends[t + 1] = min(d, ends[t] + step)
+        if d >= SHORT and ends[t] < d // 2 < ends[t + 1]:
+            ends[t + 1] = d // 2
         t += 1
     return ends[: t + 1]
 
@@ -125,16 +143,20 @@ def write(codes, sizes, raw, raw_bits, weights, costs, kinds, expected):
     most = 200 + 2 * digits + raw.shape[1] * raw_bits
     buffered = buffer.new_words(m * (200 + raw.shape[1] * raw_bits + (PRECISION + 1) * d) + most)
     words = np.empty(PRECISION * d // 32 + digits // 16 + 8, np.uint64)
-    counts, pos = np.empty(SYMBOLS, np.int64), 0
+    (counts, half), pos = np.empty((2, SYMBOLS), np.int64), 0
     held = min(BEGIN, raw_bits) if raw.shape[1] > 0 else 0
     for i in range(m):
         row = codes[i]
         counts[:] = 0
-        for code in row:
+        for code in row[: d // 2]:
             counts[_symbol(code)] += 1
-        head, head_bits, prior, strength = head_of(counts, d, weights, costs, kinds, expected[i])
+        half[:] = counts
+        for code in row[d // 2 :]:
+            counts[_symbol(code)] += 1
+        table = weights, costs, kinds, expected[i]
+        head, head_bits, prior, index = head_of(counts, half, d, *table)
         x, first = _begin(row, np.uint64(raw[i, 0]) if held > 0 else np.uint64(0), held)
-        x, count = _push_row(x, first, row, sizes[i], counts, kinds, prior, strength, words)
+        x, count = _push_row(x, first, row, sizes[i], counts, kinds, prior, index, words)
         tail = raw.shape[1] * raw_bits - held
         pos, payload[i] = ans.put_number(buffered, pos, head, head_bits, x, words, count, tail)
         if raw_bits > held > 0:
@@ -157,7 +179,7 @@ def _begin(row, raw, held):
 
 
 @njit(cache=True)
-def _push_row(x, first, row, sizes, counts, kinds, prior, strength, words):
+def _push_row(x, first, row, sizes, counts, kinds, prior, index, words):
     """The state behind all symbols, the last first, and the number of ``words`` written.
 
     first : the first coordinate whose sign is coded
@@ -165,13 +187,16 @@ def _push_row(x, first, row, sizes, counts, kinds, prior, strength, words):
     """
     start, no_lookup = np.empty(kinds + 1, np.uint64), np.empty(0, np.uint64)
     halves, inverses, shifts = np.empty((3, kinds), np.uint64)
-    ends, used = _stretches(row.size, strength), counts.copy()
+    ends, used = _stretches(row.size, index), counts.copy()
+    stays = STRENGTHS[index] == STAYS
     one, count = np.uint64(1), 0
     for t in range(ends.size - 2, -1, -1):
-        for j in range(ends[t], ends[t + 1]):
-            counts[_symbol(row[j])] -= 1
-        _set_model(counts, prior, strength, start, no_lookup)
-        _invert(start, used, halves, inverses, shifts)
+        if not stays:
+            for j in range(ends[t], ends[t + 1]):
+                counts[_symbol(row[j])] -= 1
+        if not stays or t == ends.size - 2:
+            _set_model(counts, prior, STRENGTHS[index], start, no_lookup)
+            _invert(start, used, halves, inverses, shifts)
         for j in range(ends[t + 1] - 1, ends[t] - 1, -1):
             if sizes.size > 0 and sizes[j] >= PLAIN:
                 x, count = _push_digits(x, np.int64(sizes[j]), words, count)
@@ -236,9 +261,9 @@ def _read_row(buffered, pos, stop, held, row, sizes, weights, costs, kinds, expe
         return buffer.SHORT, np.uint64(0)
     lookup_bits = LOOKUPS[int(row.size >= MANY)]
     start, lookup = np.empty(kinds + 1, np.uint64), np.empty(1 << lookup_bits, np.uint64)
-    counts = np.zeros(SYMBOLS, np.int64)
+    counts, half = np.zeros((2, SYMBOLS), np.int64)
     begin_head, d, one = pos, row.size, np.uint64(1)
-    pos, prior, strength = read_head(buffered, pos, d, weights, kinds, expected)
+    pos, prior, index = read_head(buffered, pos, d, weights, kinds, expected)
     if pos > stop:
         return buffer.SHORT, np.uint64(0)
     head_bits = pos - begin_head
@@ -246,17 +271,21 @@ def _read_row(buffered, pos, stop, held, row, sizes, weights, costs, kinds, expe
     x, pos, left = ans.take_state(buffered, pos, stop - pos)
     low, begun, first = np.uint64((1 << PRECISION) - 1), held, 0
     shift = np.uint64(PRECISION - lookup_bits)
-    ends = _stretches(d, strength)
+    ends = _stretches(d, index)
     for t in range(ends.size - 1):
-        _set_model(counts, prior, strength, start, lookup)
+        if t == 0 or STRENGTHS[index] != STAYS:
+            _set_model(counts, prior, STRENGTHS[index], start, lookup)
+        if ends[t] == d // 2:
+            half[:] = counts
         for j in range(ends[t], ends[t + 1]):
             entry, slot = _entry_at(x & low, start, lookup, shift)
             s, signed = entry & np.uint64(0x1FF), entry >> np.uint64(15) & one
             counts[s] += 1
+            f = entry >> np.uint64(40)
             if begun < BEGIN:
-                begun, first, signed = begun + np.int64(signed), j + 1, np.uint64(0)
+                begun, first, f, signed = begun + np.int64(signed), j + 1, f << signed, np.uint64(0)
             row[j] = s | (slot & signed) << np.uint64(8)
-            x = (entry >> np.uint64(40) >> signed) * (x >> np.uint64(PRECISION)) + (slot >> signed)
+            x = f * (x >> np.uint64(PRECISION)) + (slot >> signed)
             if x < ans.FULL and left > 0:
                 x = x << np.uint64(32) | buffer.take(buffered, pos, 32)
                 pos += 32
@@ -265,7 +294,7 @@ def _read_row(buffered, pos, stop, held, row, sizes, weights, costs, kinds, expe
                 sizes[j], digits = s, _digits(np.int64(s))
                 if digits > 0:
                     sizes[j], x, pos, left = _take_digits(x, digits, buffered, pos, left)
-    wanted, bits, _, _ = head_of(counts, d, weights, costs, kinds, expected)
+    wanted, bits, _, _ = head_of(counts, half, d, weights, costs, kinds, expected)
     if left > 0 or ans.log2(x) != begun or head != wanted or head_bits != bits:
         return buffer.ENTROPY, np.uint64(0)
     return 0, _take_signs(row[:first], x) & np.uint64((1 << held) - 1)
@@ -276,7 +305,9 @@ def _entry_at(slot, start, lookup, shift):
     """The entry of the symbol that has this number, and the number among that symbol's."""
     entry = lookup[slot >> shift]
     rest = slot - (entry >> np.uint64(16) & np.uint64(0xFFFFFF))
-    if rest >= entry >> np.uint64(40):  # the number belongs to a later symbol
+    if rest >> (entry >> np.uint64(15) & np.uint64(1)) >= entry >> np.uint64(
+        40
+    ):  # the number belongs to a later symbol
         s, one = entry & np.uint64(0x1FF), np.uint64(1)
         while start[s + one] <= slot:
             s += one

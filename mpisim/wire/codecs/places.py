@@ -1,0 +1,133 @@
+"""Which k of d coordinates a message has, in log2 C(d, k) bits, and their values.
+
+A message is a number of `mpisim.wire.codecs.ans`. Where only the sender knows k, its head is k + 1
+with as many zeros in front as it has digits behind the first (Elias gamma). The state begins with 1
+and takes the values, the last first. Then come the coordinates as d coins, the last first: of the
+coordinates from j on, the share that is kept is the probability of j.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mpisim.wire.codecs import ans
+from mpisim.wire.codecs import bits as buffer
+
+SHARE_BITS = 20
+ALL = np.uint64(1 << SHARE_BITS)
+WORD = np.uint64(0xFFFFFFFF)
+
+
+@njit(cache=True, forceinline=True)
+def _share(k, d):
+    """k / d, 0 < k < d, as a frequency of 2^SHARE_BITS."""
+    top = (1 << SHARE_BITS) - 1
+    return np.uint64(min(top, max(1, (k << SHARE_BITS) // d)))
+
+
+@njit(cache=True)
+def write(ptr, indices, raw, d, agreed, bits):
+    """(bytes of all messages, bytes, bits of each).
+
+    ptr, indices, raw : worker i sends ``indices``, ascending, and ``raw`` values of ``bits`` bits
+        from ptr[i] to ptr[i+1] - 1
+    agreed : whether readers know the number of these
+    """
+    m, pos = ptr.size - 1, 0
+    payload, sizes = np.empty(m, np.int64), np.empty(m, np.int64)
+    k = np.diff(ptr).max() if m > 0 else 0
+    words = np.empty(d // 16 + 4 * k + 4, np.uint64)
+    buffered = buffer.new_words(m * (160 + 2 * d) + indices.size * (SHARE_BITS + 32 + bits))
+    for i in range(m):
+        start, row = pos, indices[ptr[i] : ptr[i + 1]]
+        x, count = _push(row, raw[ptr[i] : ptr[i + 1]], d, bits, words)
+        head = 0 if agreed else 2 * buffer.bit_length(row.size + 1) - 1
+        pos, payload[i] = ans.put_number(buffered, pos, row.size + 1, head, x, words, count, 0)
+        sizes[i] = (pos - start) // 8
+    return buffer.to_bytes(buffered, pos // 8), sizes, payload
+
+
+@njit(cache=True)
+def _push(indices, raw, d, bits, words):
+    """The state behind a row's values and coordinates, and the number of ``words`` written."""
+    x, count, k, t = np.uint64(1), 0, indices.size, 0
+    for s in range(k - 1, -1, -1):
+        for shift in range(bits - 32, -1, -32):
+            if x >= ans.FULL:
+                words[count], x = x & WORD, x >> np.uint64(32)
+                count += 1
+            x = x << np.uint64(32) | np.uint64(raw[s]) >> np.uint64(shift) & WORD
+    for j in range(d - 1, -1, -1):
+        here = t < k and indices[k - 1 - t] == j
+        left = t + int(here)
+        if 0 < left < d - j:
+            f = _share(left, d - j)
+            if here:
+                x, count = ans.push(x, np.uint64(0), f, SHARE_BITS, words, count)
+            else:
+                x, count = ans.push(x, f, ALL - f, SHARE_BITS, words, count)
+        t = left
+    return x, count
+
+
+@njit(cache=True)
+def read(data, sizes, counts, indices, raw, payload, k, d, agreed, bits):
+    """Fill ``counts``, ``indices``, ``raw`` and ``payload`` of `write`; returns (worker, status).
+
+    k : of all workers, if ``agreed``; else the most
+    """
+    buffered, end, first = buffer.to_words(data), 0, np.int64(0)
+    for i in range(counts.size):
+        start, end = end, end + 8 * sizes[i]
+        pos = ans.after_zeros(buffered, start, end)
+        if pos < 0:
+            return i, pos
+        payload[i] = end - pos + 1
+        count = np.int64(k)
+        if not agreed:
+            zeros = 31 - buffer.bit_length(np.int64(buffer.take(buffered, pos, 31)))
+            count = np.int64(buffer.take(buffered, pos, 2 * zeros + 1)) - 1
+            pos += 2 * zeros + 1
+        if count > k:
+            return i, buffer.LARGE
+        if pos + count * bits > end:
+            return i, buffer.SHORT
+        last = first + count
+        if not _pop(buffered, pos, end - pos, indices[first:last], raw[first:last], d, bits):
+            return i, buffer.ENTROPY
+        counts[i], first = count, last
+    return 0, 0
+
+
+@njit(cache=True)
+def _pop(buffered, pos, size, indices, raw, d, bits):
+    """Fill a row from a number of ``size`` bits; whether it ends in 1, as `_push` begins."""
+    x, pos, left = ans.take_state(buffered, pos, size)
+    k, t, low = indices.size, 0, ALL - np.uint64(1)
+    for j in range(d):
+        if t == k:
+            break
+        here = k - t == d - j
+        if not here:
+            f, slot = _share(k - t, d - j), x & low
+            here, x = slot < f, x >> np.uint64(SHARE_BITS)
+            x = f * x + slot if here else (ALL - f) * x + slot - f
+            if x < ans.FULL and left > 0:
+                x = x << np.uint64(32) | buffer.take(buffered, pos, 32)
+                pos += 32
+                left -= 1
+        if here:
+            indices[t] = j
+            t += 1
+    for t in range(k):
+        value = np.uint64(0)
+        for shift in range(0, bits, 32):
+            value |= (x & WORD) << np.uint64(shift)
+            x >>= np.uint64(32)
+            if x < ans.FULL and left > 0:
+                x = x << np.uint64(32) | buffer.take(buffered, pos, 32)
+                pos += 32
+                left -= 1
+        raw[t] = value
+    return left == 0 and x == np.uint64(1)
