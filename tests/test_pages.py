@@ -237,8 +237,8 @@ def test_no_formula_of_the_names_is_left_in_ascii(generated, page):
 PROSE = r"""
 * A step of g_i takes 4 s: `x^k`'s C++, "x^0", $x^1$, *x^2*, |v|_inf
 * A step of $g_i$ takes 4 s: `x^k`'s C++, "x^0", $x^1$, *x^2*, $\lVert v\rVert_{\infty}$
-| \|grad f\|^2 of Theorem 2.1 | [A page of f](f_x.md#x_i) | grad_norm_sq |
-| $\lVert \nabla f\rVert^2$ of Theorem 2.1 | [A page of $f$](f_x.md#x_i) | grad_norm_sq |
+| \|grad f\|^2 of Theorem 2.1 | [A page of f](f_x.md#x_i), [pi](#pi) | grad_norm_sq |
+| $\lVert \nabla f\rVert^2$ of Theorem 2.1 | [A page of $f$](f_x.md#x_i), [pi](#pi) | grad_norm_sq |
     y = x^2
     y = x^2
 """

@@ -7,14 +7,15 @@ from typing import Any
 
 from formulas import inline
 
-# What has no formulas: code, what is in LaTeX, headings, HTML, links' targets, quotations, the
-# marks of lists, of emphasis and of tables, numbers of theorems, and seconds.
+# What has no formulas: code, what is in LaTeX, headings, HTML, links of one word, targets of links,
+# quotations, the marks of lists, of emphasis and of tables, numbers of theorems, and seconds.
 KEPT = re.compile(
     r"""
     ^(?P<fence>```+|:::+).*?^(?P=fence)$ | ^\ {4}[^\n]*
     | (?P<tick>`+)(?!`).+?(?<!`)(?P=tick)(?!`)(?:'s)?
-    | \$\$.+?\$\$ | \$[^$]+\$ | ^\#[^\n]* | <!--.*?--> | </?[a-z][^<>]*> | !\[[^]]*\] | \]\([^)]*\)
-    | https?://\S+ | "[^"]*" | ^\s*(?:[-*>]|\d+\.)\ | \*\* | (?<![\w*])\*(?=\w)[^*\n]*\*(?!\w)
+    | \$\$.+?\$\$ | \$[^$]+\$ | ^\#[^\n]* | <!--.*?--> | </?[a-z][^<>]*> | !\[[^]]*\]
+    | \[[\w.-]+\]\([^)]*\) | \]\([^)]*\) | https?://\S+ | "[^"]*" | ^\s*(?:[-*>]|\d+\.)[ ]
+    | \*\* | (?<![\w*])\*(?=\w)[^*\n]*\*(?!\w)
     | ^\|[-|:\ ]+$ | (?<=\s)\|(?=\s|$) | ^\|(?=\s) | \b[a-z]+_[a-z]+_\w+ | \['[^]]*\]
     | \b(?:Tables?|Theorems?|Figures|Lemma|Algorithm|Assumption|Corollary)\s[\dA-Z][\w.]*(?:'s)?
     | \d\ [sh]\b | \w/s\b | 1\.x | C\ library | [Cg]\+\+ | W&B | mean\ log\b
