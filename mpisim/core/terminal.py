@@ -51,10 +51,10 @@ def report(text: str) -> None:
         print(printable(text), file=sys.stderr, flush=True)
 
 
-def report_once(text: str) -> None:
-    """`report`, on rank 0 alone, and each text once in a process."""
-    if launcher.rank() == 0 and text not in _reported:
-        _reported.add(text)
+def report_once(text: str, kind: str = "") -> None:
+    """`report`, on rank 0 alone, and once in a process: each text, or one of its ``kind``."""
+    if launcher.rank() == 0 and (kind or text) not in _reported:
+        _reported.add(kind or text)
         report(text)
 
 

@@ -192,6 +192,19 @@ def test_what_another_user_could_have_written_is_not_executed(
     assert all(line.startswith("mpisim: kernels that others could write") for line in lines)
 
 
+def test_kernels_of_many_folders_are_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(terminal, "_reported", set())
+    for name in ("core", "wire"):
+        (tmp_path / name).mkdir()
+        file = tmp_path / name / "kernel.nbc"
+        file.touch()
+        file.chmod(0o666)
+        with pytest.raises(PermissionError):
+            kernel_cache._read_trusted(file)
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.endswith(f"not used, such as those in {tmp_path / 'core'}")
+
+
 def test_without_a_folder_kernels_are_compiled_in_each_process(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(terminal, "_reported", set())
     monkeypatch.setattr(kernel_cache, "_enable", lambda kernel: exec("raise RuntimeError"))

@@ -85,7 +85,8 @@ def _read_trusted(path: Path) -> bytes:
         owners = 0, os.geteuid(), PACKAGE.stat().st_uid
         if stat.S_ISREG(status.st_mode) and status.st_uid in owners and not status.st_mode & 0o022:
             return file.read()
-    report_once(f"mpisim: kernels that others could write are not used: {path.parent}")
+    what = "kernels that others could write"
+    report_once(f"mpisim: {what} are not used, such as those in {path.parent}", what)
     raise PermissionError(path)
 
 
