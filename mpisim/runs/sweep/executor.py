@@ -37,7 +37,7 @@ from mpisim.runs.sweep.points import (
     merge_summary,
 )
 from mpisim.runs.sweep.progress import PointLines
-from mpisim.runs.sweep.queue import Claims, limits, new_claims, share
+from mpisim.runs.sweep.queue import Claims, left_by_killed, limits, new_claims, share
 from mpisim.runs.sweep.runner import GO_ON, LOOK_SECONDS, Sweep, Watch, run_points
 
 
@@ -102,6 +102,9 @@ def _begin(folder: Path, grid: list[Tables], ranks: int, accept: bool, shard: Sh
             return not point.status and point.name in elsewhere and other.status not in COMPLETE
 
         merge_summary(folder, points, prefers)
+    if left_by_killed(folder):  # perhaps after its last point, so that none is left to run
+        with new_claims(folder):
+            pass
     return points
 
 

@@ -51,6 +51,11 @@ def new_claims(folder: Path) -> Iterator[Claims]:
         lock.__exit__()
 
 
+def left_by_killed(folder: Path) -> bool:
+    """Whether there are claims of other sweeps, which were killed or run."""
+    return any(folder.glob(f"{NAME}-*"))
+
+
 class Claims:
     """The claims of one sweep. All methods raise `OutputError` where files cannot be written."""
 

@@ -47,6 +47,15 @@ def test_adding_seeds_and_methods_repeats_nothing(tmp_path, monkeypatch):
     assert all(p.seconds == seconds[p.name] for p in more if p.before)
 
 
+def test_what_a_killed_sweep_has_left_goes_where_nothing_is_left_to_run(tmp_path):
+    """It was killed after its last point."""
+    file, logs = write(tmp_path, "run.seed = [1]"), tmp_path / "logs"
+    run(file, logs)
+    (logs / ".side-by-side-0").mkdir()
+    assert [point.before for point in run(file, logs)] == [True]
+    assert not list(logs.glob(".side*"))
+
+
 class Killed(Exception):
     pass
 
