@@ -48,8 +48,8 @@ def stop(monkeypatch):
     ("number", "cause", "status"),
     [
         (signal.SIGINT, "Ctrl-C", "interrupted"),
-        (signal.SIGTERM, "SIGTERM", "terminated"),
-        (signal.SIGHUP, r"\S+", "terminated"),  # a closed terminal
+        (signal.SIGTERM, "SIGTERM or a closed terminal", "terminated"),
+        (signal.SIGHUP, "SIGTERM or a closed terminal", "terminated"),
     ],
 )
 def test_a_run(number, cause, status, stop, tmp_path, capfd):

@@ -6,6 +6,7 @@ import json
 import re
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,9 +19,10 @@ from mpisim.analysis.claims import Claim, Verdict
 from mpisim.analysis.results import files
 from mpisim.analysis.results.files import Provenance, provenance_of
 from mpisim.analysis.study import load
-from mpisim.analysis.verify.repeat import repeat
+from mpisim.analysis.verify.repeat import Comparison, repeat
 from mpisim.comm.communicators import OneProcess
 from mpisim.core.errors import InputError
+from mpisim.runs.sweep.plan import plan
 from mpisim.runs.sweep.points import Point, write_summary
 from tools.gallery import GALLERY, gallery
 
@@ -122,6 +124,26 @@ def test_a_comparison_on_record_has_the_same_digits_again(name, seed, monkeypatc
     if "0 of" in lines[0]:
         pytest.skip(lines[0])
     assert same, lines
+
+
+def test_comparisons_that_ask_for_more_ranks_are_not_drawn(tmp_path, monkeypatch):
+    """Two of three ask for two ranks; a job of one runs the third, whatever the seed."""
+    quadratic = {"name": "quadratic", "dimension": 10, "workers": 4}
+    gd = {"name": "gd", "stepsize": 0.1}
+    points = {
+        name: {"problem": quadratic, "method": gd, "run": {"rounds": 3, "ranks": ranks}}
+        for name, ranks in (("a", 2), ("b", 1), ("c", 2))
+    }
+    names = {one: plan(tmp_path, [point], 2)[0].name for one, point in points.items()}
+    grid = SimpleNamespace(points=lambda *_: (tmp_path, list(points.values()), None))
+    source = SimpleNamespace(parts=lambda: [grid])
+    study = SimpleNamespace(folder=tmp_path, figure=lambda _: SimpleNamespace(source=source))
+    record = [Comparison(one, "fig1", "quick", {name: "x"}, 1.0) for one, name in names.items()]
+    monkeypatch.setattr("mpisim.analysis.verify.repeat.recorded", lambda _: record)
+    for draw in range(4):
+        lines, same = repeat(study, 2, draw, OneProcess())
+        assert "1 of 3 comparisons drawn" in lines[0] and not same
+        assert lines[1:] == [f"  b: {names['b']}: other rows than on record"]
 
 
 def test_what_cannot_be_recorded_is_one_line(tmp_path, monkeypatch, command, study):

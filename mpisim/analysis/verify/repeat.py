@@ -14,6 +14,7 @@ import tempfile
 import tomllib
 from collections.abc import Container, Iterator
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from random import Random
 from time import monotonic
@@ -250,18 +251,25 @@ def repeat(
 ) -> tuple[list[str], bool]:
     """Run ``number`` comparisons again that ``seed`` draws; lines, and whether all digits agree.
 
-    Collective. Comparisons whose runs took more than ``seconds`` are not drawn.
+    Collective. Comparisons whose runs took more than ``seconds``, or ask for more ranks than the
+    job has, are not drawn.
     """
     several = on_first(comm, lambda: recorded(study.folder))
     short = [one for one in several if one.seconds <= seconds]
-    chosen = Random(seed).sample(short, min(number, len(short)))
+
+    def draw() -> list[tuple[Comparison, dict[str, Tables]]]:
+        every = Random(seed).sample(short, len(short))
+        fitting = ((one, _tables(study, one, comm.size)) for one in every)
+        return list(islice(((one, made) for one, made in fitting if made is not None), number))
+
+    chosen = on_first(comm, draw)
     lines = [
         f"{study.folder}: {len(chosen)} of {len(several)} comparisons drawn by seed {seed};"
         f" {len(several) - len(short)} have runs that take longer than {seconds:g} s"
     ]
     right = True
-    for one in chosen:
-        wrong = _differences(study, one, comm)
+    for one, tables in chosen:
+        wrong = _differences(one, tables, comm)
         right &= not wrong
         lines += [f"  {one.name}: {line}" for line in wrong] or [
             f"  {one.name}: {len(one.runs)} runs, every digit as on record"
@@ -269,11 +277,10 @@ def repeat(
     return lines, right
 
 
-def _differences(study: Study, one: Comparison, comm: Comm) -> list[str]:
+def _differences(one: Comparison, tables: dict[str, Tables], comm: Comm) -> list[str]:
     """A line for each run that is not as on record. Collective."""
     from mpisim.runs.sweep.executor import sweep
 
-    tables = on_first(comm, lambda: _tables(study, one, comm.size))
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(on_first(comm, lambda: temporary))
         points = sweep(folder, list(tables.values()), comm) if tables else []
@@ -292,12 +299,18 @@ def _difference(folder: Path, name: str, digest: str, made: Container[str]) -> s
     return "" if log.digest.startswith(digest) else f"{name}: other rows than on record"
 
 
-def _tables(study: Study, one: Comparison, ranks: int) -> dict[str, Tables]:
-    """{name of a log: its experiment}, of the runs that the figure's grids still have."""
+def _tables(study: Study, one: Comparison, ranks: int) -> dict[str, Tables] | None:
+    """{name of a log: its experiment}, of the runs that the figure's grids still have.
+
+    None if one asks for more than so many ranks.
+    """
     from mpisim.runs.sweep.plan import plan
 
     planned = []
     for grid in study.figure(one.figure).source.parts():
         folder, points, _ = grid.points(study.folder, one.scale)
         planned += plan(folder, points, ranks, accept=True)
-    return {p.name: tomllib.loads(p.config) for p in planned if p.name in one.runs}
+    points = [point for point in planned if point.name in one.runs]
+    if any((point.ranks or 0) > ranks for point in points):
+        return None
+    return {point.name: tomllib.loads(point.config) for point in points}
