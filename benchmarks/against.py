@@ -101,9 +101,11 @@ class Side:
     def __init__(self, root: Path):
         environment = os.environ | {"PYTHONPATH": str(root)}
         command = [sys.executable, __file__, "--serve"]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self.process = subprocess.Popen(command, env=environment, cwd=root, text=True, **pipes)
-        self.rounds = 0
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            command, env=environment, cwd=root, text=True, stdin=pipe, stdout=pipe
+        )
+        self.root, self.rounds = root, 0
 
     def __enter__(self) -> Side:
         return self
@@ -114,10 +116,11 @@ class Side:
 
     def measure(self, file: str, rounds: int) -> np.ndarray:
         """CPU and wall seconds of a run of so many rounds, shape (2,)."""
+        assert self.process.stdout is not None
         print(json.dumps([file, rounds]), file=self.process.stdin, flush=True)
         answer = self.process.stdout.readline()
         if not answer:
-            raise SystemExit(f"{file}: does not run in {self.process.args}")
+            raise SystemExit(f"{file}: does not run in {self.root}")
         return np.array(json.loads(answer))
 
     def block(self, file: str, rounds: int) -> np.ndarray:

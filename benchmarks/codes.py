@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from mpisim.testing.moments import draw
 from mpisim.wire.base import Message
 
 SIZES = ((100_000, 1), (1000, 100), (123, 800))  # d, and messages at once
-TABLES = {
+TABLES: dict[str, dict[str, Any]] = {
     "natural": {"name": "natural"},
     "ternary": {"name": "qsgd", "s": 1},
     "QSGD, s = 7, inf": {"name": "qsgd", "s": 7, "norm": "inf"},

@@ -115,11 +115,11 @@ def compressing(n: int) -> Callable[[], object]:
     x, g_i = job.problem.initial_point(), job.oracle.lazy_gradients(np.zeros(D))
     state, draw = g_i.dense(), job.star.draw("up")  # type: ignore[union-attr]
 
-    def work() -> object:
+    def work() -> None:
         nonlocal x
         x = 0.99 * x
         v = innovations(job.oracle.lazy_gradients(x), state)
-        return job.compressor.compress(v, draw).add_to(state)
+        job.compressor.compress(v, draw).add_to(state)  # type: ignore[arg-type]
 
     return work
 

@@ -68,7 +68,7 @@ def logging(folder: Path) -> float:
     """Seconds to log one row, including flushes."""
     schema = columns(False)
     log = LogWriter(folder / "bench.h5", {}, schema)
-    values = tuple(range(len(schema)))
+    values = {name: number for number, (name, *_) in enumerate(schema)}
 
     def block() -> None:
         for _ in range(1000):

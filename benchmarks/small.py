@@ -40,7 +40,7 @@ def mpisim_seconds(name: str, folder: Path) -> tuple[float, float]:
     """Median seconds of a round, and of what is not compute in it."""
     tables = experiments.tables(name, rounds=ROUNDS, log_every=experiments.LOG_EVERY)
     output = Output(folder / "log.h5", force=True, quiet=True)
-    watch = Watch(Setup(parse(tables), OneProcess()), output)
+    watch = Watch(Setup(parse(tables), OneProcess()), output)  # type: ignore[arg-type]
     return watch.round_seconds(), watch.phase_seconds(*NOT_COMPUTE)
 
 

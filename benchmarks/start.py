@@ -60,7 +60,7 @@ def measure(method: str) -> None:
     }
     result = run(Experiment.from_dict(tables))
     rows = result.rows
-    seconds = sum(values for name, values in rows.items() if name.startswith("time_"))
+    seconds = np.sum([rows[name] for name in rows if name.startswith("time_")], axis=0)
     dense = np.diff(rows["bits_up"]) == 8 * 32 * result.x.size
     print(json.dumps({"seconds": seconds.tolist(), "dense": dense.tolist()}))
 

@@ -42,7 +42,7 @@ def job(name: str, n: int) -> None:
         "compressor": compressor or {"name": "identity"},
         "run": {"rounds": rounds, "log_every": rounds},
     }
-    seconds = Watch(Setup(parse(tables), OneProcess())).round_seconds()
+    seconds = Watch(Setup(parse(tables), OneProcess())).round_seconds()  # type: ignore[arg-type]
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps([seconds, megabytes]))
 

@@ -15,6 +15,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from time import perf_counter, process_time
@@ -158,8 +159,8 @@ def main() -> int:
             programs[name, "loop"] = lambda name=name: loop_seconds(name, FEW, process_time)
             programs[name, "1 rank"] = lambda name=name: mpisim_seconds(name, clock="cpu")
             if arguments.pfl:
-                programs[name, "pfl"] = lambda name=name, path=path, x=expected: federated_seconds(
-                    arguments.pfl, name, path, x
+                programs[name, "pfl"] = partial(
+                    federated_seconds, arguments.pfl, name, path, expected
                 )
         print(versions(arguments.pfl))
         runs: dict[str, list[dict]] = {}

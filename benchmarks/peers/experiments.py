@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -20,7 +21,7 @@ FEDERATED = [
 ]
 STEPS, BATCH = 5, 32  # of FedAvg
 LOG_EVERY = 10
-TABLES = {
+TABLES: dict[str, dict[str, Any]] = {
     MARINA: {
         "problem": {"name": "nonconvex-loss", "data": "a9a", "workers": 5, "bias": True},
         "method": {"name": "marina", "stepsize": 1.0, "p": P},
