@@ -55,7 +55,7 @@ def lower_bound(comm: MPI.Intracomm, job: Setup) -> tuple[float, float, float]:
     x = np.full(d, 1e-3)
     v = problem.gradients(x)
     upload = star.compress(job.compressor, v)
-    inner, which = upload.message.message, upload.message.form.which  # type: ignore[attr-defined]
+    inner, which = upload.message.inner, upload.message.form.which  # type: ignore[attr-defined]
     roots, inverses = upload.message.form.matrices, job.compressor._inverses  # type: ignore[attr-defined]
     gradients = comm.allreduce(seconds(lambda: problem.gradients(x), 50), MPI.MAX)
     levels, mine = inner.decoded(), np.arange(star.m)
