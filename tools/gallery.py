@@ -90,7 +90,9 @@ def small(root: Path) -> bytes:
         caption = f"{folder.parent.name}, {result.provenance.figure}"
         ImageDraw.Draw(page).text((left + CAPTION // 2, top + CAPTION // 4), caption, "black", font)
     content = io.BytesIO()
-    page.quantize(COLOURS).save(content, format="png", optimize=True)
+    # an octree keeps the hue of thin lines on white, which the usual median cut merges
+    few = page.quantize(COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    few.save(content, format="png", optimize=True)
     return content.getvalue()
 
 

@@ -67,7 +67,7 @@ def rounds_of(log: Log, fleet: Fleet, ms: float | None = None) -> Rounds:
     if on_a_clock(log):
         raise InputError(f"{log.path}: ran on a fleet's clock; see its column simulated_seconds")
     parts = [log.columns[f"time_{phase}"] for phase in OF_CLIENTS if f"time_{phase}" in log.columns]
-    own = np.sum(parts, axis=0) if parts else np.zeros(log.rows)
+    client_seconds = np.sum(parts, axis=0) if parts else np.zeros(log.rows)
     layout = str(log.config.get("run", {}).get("layout", "shared"))
     ranks = worker_ranks(int(log.attrs.get("ranks", 1)), layout)
     calls = log.column("oracle_calls")
@@ -75,18 +75,18 @@ def rounds_of(log: Log, fleet: Fleet, ms: float | None = None) -> Rounds:
     if fleet.seconds == "sample":
         if not calls[-1:].any():
             raise InputError(f"{log.path}: fleet.seconds = 'sample' needs a log with gradients")
-        each = own[-1] * ranks / calls[-1]
+        each = client_seconds[-1] * ranks / calls[-1]
     idle = "participants" in log.config.get("method", {})
     counts, (who, several) = traffic(log), who_sent(log)
     if several > 1 and counts.messages_up is not None:  # of a client, sent as one
         counts = dataclasses.replace(counts, messages_up=counts.messages_up / several)
-    rounds = made(counts, own, calls, fleet, each, who, idle)
+    rounds = made(counts, client_seconds, calls, fleet, each, who, idle)
     return rounds if ms is None else fedscale(rounds, ms)
 
 
 def made(
     traffic: Traffic,
-    own: np.ndarray,
+    client_seconds: np.ndarray,
     calls: np.ndarray,
     fleet: Fleet,
     each: float | None,
@@ -95,14 +95,14 @@ def made(
 ) -> Rounds:
     """From cumulative columns.
 
-    own : seconds of the slowest rank's clients; calls : gradients of samples, over all workers
+    client_seconds : of the slowest rank's clients; calls : gradients of samples, over all workers
     each : seconds of a sample's gradient; None for the seconds that were measured
     who : see `Rounds`; idle : whether clients that do not send do not compute
     """
     n = int(traffic.workers.sum())
     columns = (
         *(traffic.rounds, traffic.seconds, traffic.bits_up, traffic.bits_up_max, traffic.bits_down),
-        *(own, calls),
+        *(client_seconds, calls),
     )
     rounds, seconds, up, most, down, computing, samples = (
         np.diff(values, prepend=0.0) for values in columns

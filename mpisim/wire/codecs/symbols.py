@@ -305,9 +305,8 @@ def _entry_at(slot, start, lookup, shift):
     """The entry of the symbol that has this number, and the number among that symbol's."""
     entry = lookup[slot >> shift]
     rest = slot - (entry >> np.uint64(16) & np.uint64(0xFFFFFF))
-    if rest >> (entry >> np.uint64(15) & np.uint64(1)) >= entry >> np.uint64(
-        40
-    ):  # the number belongs to a later symbol
+    signed, width = entry >> np.uint64(15) & np.uint64(1), entry >> np.uint64(40)
+    if rest >> signed >= width:  # the number belongs to a later symbol
         s, one = entry & np.uint64(0x1FF), np.uint64(1)
         while start[s + one] <= slot:
             s += one
