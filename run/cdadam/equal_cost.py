@@ -7,7 +7,9 @@ and the words of docs/how-to/studies.md.
 from __future__ import annotations
 
 import dataclasses
+import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -34,6 +36,8 @@ TEST_NORM = Named("test_grad_norm_sq", log=True, text="test gradient norm", of=n
 TEST_ACCURACY = Named("test_accuracy", log=False, text="test accuracy")
 TEST_ERROR = Named("test_accuracy", log=False, text="test error", of=lambda share: 1 - share)
 COSTS = {EPOCHS: "epochs", BITS: "bits"}
+# What the paper says, word for word, by name, and by the number of a figure.
+QUOTES = tomllib.loads(Path(__file__).with_name("quotes.toml").read_text(encoding="utf-8"))
 
 Runs = Sequence[Log]  # of a method, one for each seed
 Pairs = Sequence[tuple[Log, Log]]  # of two methods, one for each seed

@@ -18,6 +18,7 @@ from .equal_cost import (
     ACCURACY,
     BITS,
     COSTS,
+    QUOTES,
     TEST_ACCURACY,
     TEST_ERROR,
     TEST_LOSS,
@@ -28,7 +29,6 @@ from .equal_cost import (
     gone,
     times_fewer,
 )
-from .quotes import QUOTES
 
 LOOKS: dict[str, tuple[str, Any]] = {
     "cd-adam": (style.COLOURS[0], "-"),

@@ -64,9 +64,8 @@ def draw(compressor: str, logs: list[Log]) -> Any:
         nu, x = row
         for method in reversed(LOOKS):
             if one := groups.get((data, nu, method)):
-                panels.curve(panel, one.logs, x, NORM, *LOOKS[method])
-                colour, dash = LOOKS[method]
-                panel.plot([], [], color=colour, linestyle=dash, label=f"α = {one.step:g}")
+                label = f"α = {one.step:g}"
+                panels.curve(panel, one.logs, x, NORM, *LOOKS[method], label=label)
         panels.dress(panel, x, NORM, x.label(logs[0]))
         side = "right" if x is ROUNDS else "left"  # where no curve is
         panel.legend(fontsize=6, loc=f"center {side}", handlelength=1.6)

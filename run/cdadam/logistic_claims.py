@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -24,9 +25,8 @@ from mpisim.analysis.curves import ROUNDS, Axis
 from mpisim.analysis.study import BestSteps, data_sets
 from mpisim.runs.log.reader import Log
 
-from .equal_cost import BITS, Pairs, at_edge, by_seed
+from .equal_cost import BITS, QUOTES, Pairs, at_edge, by_seed
 from .logistic import CDADAM, NORM, PLAIN, SIGN, TOP_1, WORSE, Groups, best, spread
-from .quotes import QUOTES
 
 FIG2 = "CD-Adam, Section 7.1 and Figure 2"
 FIG4 = "CD-Adam, Appendix E.1 and Figure 4"
@@ -34,46 +34,39 @@ EARLY = 0.25  # "the early stages" are this share of the rounds
 ONE_STEP = 1.1  # denominators that differ by less give all coordinates about one step
 
 Compare = Callable[[str, BestSteps, BestSteps], Evidence]
+Statement = tuple[tuple[str, ...], str, Compare]  # of CD-Adam against rivals
 
 
 def fig2(logs: Iterable[Log]) -> Iterator[Claim]:
     """Five claims of all data sets for each nu, and what nu does."""
     groups = best(logs, SIGN)
     for nu in _nus(groups):
-        yield _fewer_bits(groups, nu, QUOTES["fewer_2"], FIG2)
-        yield _smaller(groups, nu, BITS, QUOTES["budgets_2"], FIG2)
-        yield _same_end(groups, nu, QUOTES["final_2"], FIG2)
-        yield _smaller(groups, nu, ROUNDS, QUOTES["stops_2"], FIG2)
-        text = "error feedback and naive compression stop falling in the first quarter"
-        yield _all(groups, nu, WORSE, text, QUOTES["stops_2"], FIG2, _stops)
+        yield _all(groups, nu, FEWER, QUOTES["fewer_2"], FIG2)
+        yield _all(groups, nu, SMALLER_BITS, QUOTES["budgets_2"], FIG2)
+        yield _all(groups, nu, SAME_END, QUOTES["final_2"], FIG2)
+        yield _all(groups, nu, SMALLER_ROUNDS, QUOTES["stops_2"], FIG2)
+        yield _all(groups, nu, STOPS, QUOTES["stops_2"], FIG2)
         yield _one_step(groups, nu, FIG2)
 
 
 def fig4(logs: Iterable[Log]) -> Iterator[Claim]:
     """Four claims of all data sets for each nu."""
     groups = best(logs, TOP_1)
+    better, similar = QUOTES["better_4"], QUOTES["similar_4"]
     for nu in _nus(groups):
-        yield _smaller(groups, nu, BITS, QUOTES["better_4"], FIG4)
-        yield _smaller(groups, nu, ROUNDS, QUOTES["better_4"], FIG4)
-        yield _fewer_bits(groups, nu, QUOTES["similar_4"], FIG4)
-        yield _same_end(groups, nu, QUOTES["similar_4"], FIG4)
+        yield _all(groups, nu, SMALLER_BITS, better, FIG4)
+        yield _all(groups, nu, SMALLER_ROUNDS, better, FIG4)
+        yield _all(groups, nu, FEWER, similar, FIG4)
+        yield _all(groups, nu, SAME_END, similar, FIG4)
 
 
 def _nus(groups: Groups) -> list[float]:
     return sorted({nu for _, nu, _ in groups})
 
 
-def _all(
-    groups: Groups,
-    nu: float,
-    rivals: Iterable[str],
-    text: str,
-    quote: str,
-    source: str,
-    compared: Compare,
-) -> Claim:
+def _all(groups: Groups, nu: float, statement: Statement, quote: str, source: str) -> Claim:
     """A claim of CD-Adam against rivals, on all data sets, with this nu."""
-    each = []
+    (rivals, text, compared), each = statement, []
     for data in data_sets(groups):
         for rival in rivals:
             where = data if rivals == (PLAIN,) else f"{data}, {labels.method(rival)}"
@@ -92,35 +85,14 @@ def _with_steps(evidence: Evidence, cdadam: BestSteps, rival: BestSteps) -> Evid
     return undecided_at_edge(noted, edges) if noted.word else at_edge(noted, edges)
 
 
-def _fewer_bits(groups: Groups, nu: float, quote: str, source: str) -> Claim:
+def _bits(where: str, cdadam: BestSteps, plain: BestSteps) -> Evidence:
     """ "Much better communication efficiency"."""
-
-    def compared(where: str, cdadam: BestSteps, plain: BestSteps) -> Evidence:
-        return compare(where, cdadam.logs, plain.logs, BITS, word="much")
-
-    text = "CD-Adam needs much fewer bits than uncompressed AMSGrad"
-    return _all(groups, nu, (PLAIN,), text, quote, source, compared)
+    return compare(where, cdadam.logs, plain.logs, BITS, word="much")
 
 
-def _smaller(groups: Groups, nu: float, x: Axis, quote: str, source: str) -> Claim:
-    """ "Much smaller" where both have spent what the cheaper run did."""
-    unit = "rounds" if x is ROUNDS else "bits"
-
-    def compared(where: str, cdadam: BestSteps, rival: BestSteps) -> Evidence:
-        return by_seed(where, *_ends(cdadam, rival, x), "much", "CD-Adam's norm")
-
-    text = f"CD-Adam has a much smaller norm than error feedback and naive at equal {unit}"
-    return _all(groups, nu, WORSE, text, quote, source, compared)
-
-
-def _same_end(groups: Groups, nu: float, quote: str, source: str) -> Claim:
-    """ "Roughly the same final gradient norm"."""
-
-    def compared(where: str, cdadam: BestSteps, plain: BestSteps) -> Evidence:
-        return by_seed(where, *_ends(cdadam, plain, ROUNDS), "around", "CD-Adam's norm")
-
-    text = "CD-Adam ends where uncompressed AMSGrad ends, at equal rounds"
-    return _all(groups, nu, (PLAIN,), text, quote, source, compared)
+def _norm(where: str, cdadam: BestSteps, rival: BestSteps, x: Axis, word: str) -> Evidence:
+    """CD-Adam's norm against the rival's, where both have spent what the cheaper run did."""
+    return by_seed(where, *_ends(cdadam, rival, x), word, "CD-Adam's norm")
 
 
 def _ends(cdadam: BestSteps, rival: BestSteps, x: Axis) -> tuple[Pairs, np.ndarray]:
@@ -144,6 +116,20 @@ def _stops(where: str, cdadam: BestSteps, rival: BestSteps) -> Evidence:
         ratios.append(max(1.0, early / end))  # one that rises has stopped falling, too
     text = f"the norm at the end, after the first {EARLY:.0%} of the rounds"
     return by_seed(where, both, np.array(ratios), "around", text)
+
+
+# "Much smaller", and "roughly the same final gradient norm".
+SMALLER = "CD-Adam has a much smaller norm than error feedback and naive at equal"
+SMALLER_BITS: Statement = WORSE, f"{SMALLER} bits", partial(_norm, x=BITS, word="much")
+SMALLER_ROUNDS: Statement = WORSE, f"{SMALLER} rounds", partial(_norm, x=ROUNDS, word="much")
+SAME = "CD-Adam ends where uncompressed AMSGrad ends, at equal rounds"
+SAME_END: Statement = (PLAIN,), SAME, partial(_norm, x=ROUNDS, word="around")
+FEWER: Statement = (PLAIN,), "CD-Adam needs much fewer bits than uncompressed AMSGrad", _bits
+STOPS: Statement = (
+    WORSE,
+    "error feedback and naive compression stop falling in the first quarter",
+    _stops,
+)
 
 
 def _one_step(groups: Groups, nu: float, source: str) -> Claim:

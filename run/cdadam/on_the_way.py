@@ -13,6 +13,7 @@ from mpisim.analysis.curves import EPOCHS, LOSS, NORM, Axis
 from .equal_cost import (
     ACCURACY,
     COSTS,
+    QUOTES,
     TEST_ACCURACY,
     TEST_LOSS,
     TEST_NORM,
@@ -24,7 +25,6 @@ from .equal_cost import (
     gone,
     name,
 )
-from .quotes import QUOTES
 
 EF21, ONE_BIT, CDADAM = "ef21-2way", "1bit-adam", "cd-adam"
 FIRST, MIDWAY = 0.25, 0.5  # "the early stage", "intermediately": these shares of what both spent

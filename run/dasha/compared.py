@@ -9,18 +9,9 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import labels, panels
-from mpisim.analysis.claims import (
-    Claim,
-    Evidence,
-    Verdict,
-    compare,
-    decided,
-    state,
-    undecided_at_edge,
-    with_note,
-)
+from mpisim.analysis.claims import Claim, Evidence, Verdict, decided, state
 from mpisim.analysis.curves import EPOCHS, GRADIENT, LOSS, Axis
-from mpisim.analysis.study import BestSteps, best_steps, by_data, data_sets
+from mpisim.analysis.study import BestSteps, best_steps, by_data, compare_steps, data_sets
 from mpisim.runs.log.reader import Log
 
 ORDER = ("mushrooms", "a9a", "w8a", "phishing")
@@ -79,9 +70,8 @@ def draw(lines: Sequence[Line], logs: list[Log]) -> Any:
         for line in lines:
             steps = groups[cost].get((data, line.method, line.compressor))
             if steps:
-                panels.curve(panel, steps.logs, cost, GRADIENT, line.colour, line.dash)
-                look = {"color": line.colour, "linestyle": line.dash}
-                panel.plot([], [], label=f"γ = {steps.step:g}", **look)
+                look = line.colour, line.dash
+                panels.curve(panel, steps.logs, cost, GRADIENT, *look, label=f"γ = {steps.step:g}")
         panels.dress(panel, cost, GRADIENT, cost.label(logs[0]))
         panel.legend(fontsize=7, loc="upper right", handlelength=1.6)
 
@@ -111,15 +101,10 @@ def fewer(
         data: [groups.get((data, line.method, line.compressor)) for line in (less, more)]
         for data in data_sets(groups)
     }
-    evidence = [_evidence(data, a, b, cost, word) for data, (a, b) in pairs.items() if a and b]
+    evidence = [
+        compare_steps(data, a, b, cost, word=word) for data, (a, b) in pairs.items() if a and b
+    ]
     return state(text, *saying, evidence)
-
-
-def _evidence(data: str, less: BestSteps, more: BestSteps, cost: Axis, word: str) -> Evidence:
-    one = compare(data, less.logs, more.logs, cost, word=word)
-    note = f"steps {less.step:g} and {more.step:g}"
-    one = with_note(one, note, steps=[less.step, more.step])
-    return undecided_at_edge(one, [less.edge, more.edge])
 
 
 def up_to(largest: float, logs: Iterable[Log]) -> list[Log]:

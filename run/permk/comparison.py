@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from mpisim.analysis.claims import (
     Claim,
     Evidence,
     Verdict,
     at_one_target,
+    compare,
     every,
     judge,
     number,
     state,
+    undecided_at_edge,
+    with_note,
 )
+from mpisim.analysis.curves import Axis
+from mpisim.analysis.study import BestSteps
 
 Saying = tuple[str, str]  # the paper's words, and where they stand
 
@@ -34,6 +41,28 @@ def ahead(
     """The claim that the first of the pair needs fewer bits, in all evidence."""
     less, more = pair
     return state(f"{names[less]} needs fewer bits than {names[more]}", *saying, list(evidence))
+
+
+def against(
+    where: str,
+    less: BestSteps | None,
+    more: BestSteps | None,
+    axes: tuple[Axis, Axis],
+    numbers: Mapping[str, Any],
+    **how: Any,
+) -> Evidence:
+    """``less`` against ``more``, each with its best step; ``how`` as for `compare`.
+
+    axes : the bits of the paper's figures, without indices; and those that were sent, which stand
+        beside it
+    """
+    first, rival = (side.logs if side else [] for side in (less, more))
+    one, sent = (compare(where, first, rival, bits, **how) for bits in axes)
+    if "target" in one.numbers:
+        text = f"in bits that were sent: {sent.measured}"
+        one = with_note(one, text, sent=sent.numbers["by_target"])
+    one = dataclasses.replace(one, numbers=one.numbers | numbers)
+    return undecided_at_edge(one, [side.edge for side in (less, more) if side])
 
 
 def gains(where: str, compared: Mapping[str, Evidence]) -> Evidence:

@@ -11,12 +11,9 @@ from mpisim.analysis.claims import (
     Evidence,
     Verdict,
     at_one_target,
-    compare,
     every,
     number,
     state,
-    undecided_at_edge,
-    with_note,
 )
 from mpisim.analysis.study import BestSteps
 from mpisim.runs.log.reader import Log
@@ -122,15 +119,9 @@ def _who(groups: Groups, task: Task) -> Evidence:
 
 def compared(groups: Groups, task: Task, less: str, more: str) -> Evidence:
     """``less`` against ``more`` on a task, in bits, each with its best step."""
-    sides = [groups[task].get(name) for name in (less, more)]
-    first, rival = (side.logs if side else [] for side in sides)
-    one, sent = (compare(name_of(task), first, rival, bits) for bits in (BITS, SENT))
-    steps = {name: side.step for name, side in zip((less, more), sides, strict=True) if side}
-    if "target" in one.numbers:
-        text = f"in bits that were sent: {sent.measured}"
-        one = with_note(one, text, sent=sent.numbers["by_target"])
-    one = dataclasses.replace(one, numbers=one.numbers | {"multiples": steps})
-    return undecided_at_edge(one, [side.edge for side in sides if side])
+    sides = {name: groups[task].get(name) for name in (less, more)}
+    steps = {"multiples": {name: side.step for name, side in sides.items() if side}}
+    return comparison.against(name_of(task), *sides.values(), (BITS, SENT), steps)
 
 
 def _by_noise(groups: Groups, n: int) -> Evidence:

@@ -24,8 +24,18 @@ from mpisim.analysis.curves import Axis
 from mpisim.analysis.study import data_sets
 from mpisim.runs.log.reader import Log
 
-from .break_even import RIVAL, break_even
-from .schemes import BYTES, COSTS, ERROR, MEGABYTE, ROUNDS, Groups, dimension, runs
+from .schemes import (
+    BYTES,
+    COSTS,
+    ERROR,
+    MEGABYTE,
+    RIVAL,
+    ROUNDS,
+    Groups,
+    break_even,
+    dimension,
+    runs,
+)
 
 TARGETS = DECADES[:3]  # 0.1, 0.01, 1e-3 of |x^0 - x*|^2
 WORD = 32  # bits of a norm, as the paper charges it

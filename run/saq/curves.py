@@ -15,8 +15,18 @@ from mpisim.analysis.curves import ROUNDS, Axis
 from mpisim.analysis.study import by_data, data_sets
 from mpisim.runs.log.reader import Log
 
-from .break_even import BreakEven, break_even
-from .schemes import BYTES, CROSSED, ERROR, ORDER, RATIO, SECONDS, dimension, runs
+from .schemes import (
+    BYTES,
+    CROSSED,
+    ERROR,
+    ORDER,
+    RATIO,
+    SECONDS,
+    BreakEven,
+    break_even,
+    dimension,
+    runs,
+)
 
 SOLID, DASHED, DOTTED = "-", (0, (4, 1.5)), (0, (1, 1.2))
 LOOKS: dict[str, tuple[str, Any]] = {

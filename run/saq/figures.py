@@ -1,7 +1,7 @@
 """Smoothness-aware quantization techniques, Appendix B."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,9 +10,8 @@ from mpisim.analysis.study import Figure, Grid, Grids, Measurement
 from mpisim.runs.log.reader import Log
 
 from . import claims, curves, fig3, seconds, table2
-from .break_even import RIVAL
 from .claims import LARGER, MOST, Comparison
-from .schemes import SPENT
+from .schemes import RIVAL, SPENT
 
 ROUNDS = ["run.rounds=5000", "run.log_every=10"]
 ALONE = ["run.ranks=2"]  # for which any machine has cores
@@ -107,10 +106,6 @@ class Shown:
             yield claims.norms(source, self.norms, logs)
 
 
-def _none(logs: Iterable[Log]) -> list[Claim]:
-    return []
-
-
 # The captions of the appendix and its text number the figures differently; the names here are
 # those of the captions.
 SHOWN = [
@@ -191,6 +186,6 @@ SIZES = "the data, what is sent before round 0, and the bits of three codes"
 FIGURES = [
     Figure("fig3", "bits of a quantized message against |h^-1|", BITS, fig3.draw, fig3.claims),
     *(figure for shown in SHOWN for figure in shown.figures()),
-    Figure("seconds", TIMED, A_RANK_EACH, seconds.draw, _none),
+    Figure("seconds", TIMED, A_RANK_EACH, seconds.draw),
     Figure("table2", SIZES, TABLE2, table2.draw, table2.claims),
 ]

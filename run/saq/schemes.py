@@ -1,11 +1,22 @@
-"""The runs of the grids: what the paper calls them, and the axes they are drawn and judged on."""
+"""The runs of the grids: what the paper calls them, their axes, and where they break even.
+
+Break-even is from where on a method of smoothness needs fewer bits than its rival. It sends the
+smoothness matrices before round 0, S bits, and has to save them in rounds:
+
+    R b - R_+ b_+ >= S,
+
+R and R_+ being the rounds until the same error, and b and b_+ the bits of a round.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from mpisim.analysis import labels
+from mpisim.analysis.claims import number, pairs
 from mpisim.analysis.curves import ROUNDS, Axis, Named
 from mpisim.analysis.study import grouped
 from mpisim.runs.log.reader import Log
@@ -31,12 +42,12 @@ ERROR = Named(DISTANCE, log=True, text=RATIO, of=lambda distance: distance / dis
 SENT = "megabytes sent, payload"
 BYTES = Named("bits_up", log=True, text=SENT, of=lambda bits: bits / MEGABYTE)
 SECONDS = Axis("seconds", log=True)
-
-
 # Payload and framing, the words that tell the messages' lengths among it.
 CROSSED = dataclasses.replace(BYTES, text="megabytes sent, with framing", framing=True)
 SPENT: dict[Axis, str] = {BYTES: "megabytes", SECONDS: "seconds"}
 COSTS = {ROUNDS: "rounds"} | SPENT
+RIVAL = "DIANA (quant)"
+NAN = float("nan")
 
 Groups = dict[tuple, list[Log]]
 
@@ -65,3 +76,101 @@ def dimension(groups: Iterable[Groups], data: str) -> int:
     """d of a data set."""
     logs = (chosen[0] for one in groups for (name, _), chosen in one.items() if name == data)
     return int(next(logs).attrs["dimension"])
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """The round of the rival, and its relative error."""
+
+    round: float
+    level: float
+
+    def __str__(self) -> str:
+        if np.isinf(self.round):
+            return "never"
+        error = "" if np.isnan(self.level) else f"at {number(self.level)}, "
+        return f"{error}round {self.round:,.0f}"
+
+
+@dataclasses.dataclass(frozen=True)
+class BreakEven:
+    """Medians over seeds; ``cost``: what both have spent where it was measured.
+
+    ``measured`` is None where a run ended before, after ``rounds`` of the rival.
+    """
+
+    predicted: Place
+    measured: Place | None
+    cost: float
+    rounds: int
+
+    def numbers(self) -> dict[str, float | None]:
+        """Rounds and errors for programs; None for what is not known."""
+        points = {"predicted": self.predicted, "measured": self.measured or Place(NAN, NAN)}
+        values = {f"{k}_{f}": v for k, p in points.items() for f, v in vars(p).items()}
+        return {k: v if np.isfinite(v) else None for k, v in values.items()}
+
+    def __str__(self) -> str:
+        place = f"not in {self.rounds:,} rounds" if self.measured is None else str(self.measured)
+        return f"break-even {place}\npredicted {self.predicted}"
+
+
+def break_even(plus: Sequence[Log], rival: Sequence[Log], cost: Axis) -> BreakEven | None:
+    """Of the runs on the seeds that both have; None without any."""
+    both = pairs(plus, rival)
+    if not both:
+        return None
+    points = [measured(a, b, cost) for a, b in both]
+    reached = [one for one in points if one is not None]
+    place = None
+    if len(reached) == len(points):
+        place = _median([one for one, _ in reached])
+    spent = float(np.median([spent for _, spent in reached])) if place else NAN
+    rounds = min(int(b.column("round")[-1]) for _, b in both)
+    return BreakEven(_median([predicted(a, b, cost) for a, b in both]), place, spent, rounds)
+
+
+def measured(plus: Log, rival: Log, cost: Axis) -> tuple[Place, float] | None:
+    """The first row of the rival from which on ``plus`` got to each of its errors for less.
+
+    With what the rival had spent there. Errors below all of ``plus`` do not count; None where
+    ``plus`` is not ahead at the last one that does.
+    """
+    y, y_plus = (np.minimum.accumulate(ERROR.values(log)) for log in (rival, plus))
+    new = (np.diff(y, prepend=np.inf) < 0) & (y >= y_plus[-1])  # errors not had before
+    first = np.flatnonzero(new)
+    spent = cost.values(rival)[first]
+    needed = cost.values(plus)[np.searchsorted(-y_plus, -y[first])]
+    behind = np.flatnonzero(needed > spent)
+    ahead = int(behind[-1]) + 1 if behind.size else 0
+    if ahead == len(first):
+        return None
+    at = first[ahead]
+    return Place(float(rival.column("round")[at]), float(y[at])), float(spent[ahead])
+
+
+def predicted(plus: Log, rival: Log, cost: Axis) -> Place:
+    """As if rounds to an error were as one over the step: no round of the rival is needed.
+
+    R_+ = R gamma / gamma_+, the bits of a round are means over the run, and the error is that of
+    ``plus`` in round R_+ (NaN where it has fewer rounds).
+    """
+    ratio = float(rival.attrs["stepsize"]) / float(plus.attrs["stepsize"])
+    b, b_plus = (each_round(log, cost) for log in (rival, plus))
+    saved = b - ratio * b_plus
+    before = float(cost.values(plus)[0] - cost.values(rival)[0])
+    if saved <= 0:
+        return Place(float("inf"), NAN)
+    rounds = before / saved
+    rows, errors = plus.column("round"), ERROR.values(plus)
+    return Place(rounds, float(np.interp(rounds * ratio, rows, errors, right=NAN)))
+
+
+def each_round(log: Log, cost: Axis) -> float:
+    """Mean cost of a round, without what is sent before round 0."""
+    values = cost.values(log)
+    return float((values[-1] - values[0]) / log.column("round")[-1])
+
+
+def _median(places: Sequence[Place]) -> Place:
+    return Place(*(float(np.median([getattr(p, k) for p in places])) for k in ("round", "level")))

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from mpisim.analysis.fleet.participants import who_sent
-from mpisim.analysis.fleet.rounds import rounds_of
+from mpisim.analysis.fleet.rounds import rounds_of, who_sent
 from mpisim.analysis.fleet.seconds import seconds
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire

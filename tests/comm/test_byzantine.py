@@ -9,8 +9,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 from mpisim.comm import fleet_data
-from mpisim.comm.aggregation import Server
-from mpisim.comm.attacks import Attack
+from mpisim.comm.byzantine import Attack, Server
 from mpisim.comm.clock import Clock
 from mpisim.comm.fleet import Fleet
 from mpisim.core.rng import Draw, Streams, normals

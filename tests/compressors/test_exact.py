@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard as matrix
 
-from mpisim.comm.aggregation import Server
+from mpisim.comm.byzantine import Server
 from mpisim.compressors import make
 from mpisim.compressors.rotation import normal_points
 from mpisim.wire.carried import RotatedForm, hadamard
