@@ -14,18 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from mpisim.analysis import labels
-from mpisim.analysis.claims import (
-    TENTHS,
-    Evidence,
-    Verdict,
-    every,
-    fewest,
-    number,
-    of_seeds,
-    pairs,
-    seed,
-    value_at,
-)
+from mpisim.analysis.claims.comparing import TENTHS, pairs, seed, value_at
+from mpisim.analysis.claims.judging import fewest, of_seeds
+from mpisim.analysis.claims.verdicts import Evidence, Verdict, every, number
 from mpisim.analysis.curves import EPOCHS, Axis, Named, crossing
 from mpisim.runs.log.reader import Log
 

@@ -8,19 +8,9 @@ from functools import partial
 import numpy as np
 
 from mpisim.analysis import labels
-from mpisim.analysis.claims import (
-    Claim,
-    Evidence,
-    Verdict,
-    compare,
-    decided,
-    number,
-    pairs,
-    state,
-    undecided_at_edge,
-    value_at,
-    with_note,
-)
+from mpisim.analysis.claims.comparing import compare, pairs, value_at
+from mpisim.analysis.claims.judging import undecided_at_edge, with_note
+from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, decided, number, state
 from mpisim.analysis.curves import ROUNDS, Axis
 from mpisim.analysis.study import BestSteps, data_sets
 from mpisim.runs.log.reader import Log

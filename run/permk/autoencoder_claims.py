@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import log2
+from typing import Any
 
 from mpisim.analysis.claims import TENTHS, Claim, Evidence, Verdict, decided, growing, state
 from mpisim.runs.log.reader import Log
@@ -81,8 +82,8 @@ def better(groups: Groups, panel: Panel, less: str, more: str, word: str = "fewe
     """``less`` against ``more``, to tenths of f(x^0) - f(x*), each with its best step."""
     sides = [groups[panel].get(name) for name in (less, more)]
     steps = {"steps": [side.step for side in sides if side]}
-    how = {"y": GAP, "targets": TARGETS, "word": word}
-    return comparison.against(where(panel), *sides, (BITS, SENT), steps, **how)
+    how: dict[str, Any] = {"y": GAP, "targets": TARGETS, "word": word}
+    return comparison.against(where(panel), sides, (BITS, SENT), steps, **how)
 
 
 def _by_lambda(groups: Groups, p: float, more: str) -> Evidence:

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from mpisim.analysis.claims import (
-    Claim,
-    Evidence,
-    Verdict,
-    at_one_target,
-    compare,
-    every,
-    judge,
-    number,
-    state,
-    undecided_at_edge,
-    with_note,
-)
+from mpisim.analysis.claims.comparing import at_one_target, compare
+from mpisim.analysis.claims.judging import judge, undecided_at_edge, with_note
+from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, every, number, state
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.study import BestSteps
 
@@ -45,24 +35,23 @@ def ahead(
 
 def against(
     where: str,
-    less: BestSteps | None,
-    more: BestSteps | None,
+    both: Sequence[BestSteps | None],
     axes: tuple[Axis, Axis],
-    numbers: Mapping[str, Any],
+    numbers: dict[str, Any],
     **how: Any,
 ) -> Evidence:
-    """``less`` against ``more``, each with its best step; ``how`` as for `compare`.
+    """The first of ``both`` against the second, with their best steps; ``how`` as for `compare`.
 
     axes : the bits of the paper's figures, without indices; and those that were sent, which stand
         beside it
     """
-    first, rival = (side.logs if side else [] for side in (less, more))
+    first, rival = (side.logs if side else [] for side in both)
     one, sent = (compare(where, first, rival, bits, **how) for bits in axes)
     if "target" in one.numbers:
         text = f"in bits that were sent: {sent.measured}"
         one = with_note(one, text, sent=sent.numbers["by_target"])
     one = dataclasses.replace(one, numbers=one.numbers | numbers)
-    return undecided_at_edge(one, [side.edge for side in (less, more) if side])
+    return undecided_at_edge(one, [side.edge for side in both if side])
 
 
 def gains(where: str, compared: Mapping[str, Evidence]) -> Evidence:

@@ -6,15 +6,8 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from mpisim.analysis.claims import (
-    Claim,
-    Evidence,
-    Verdict,
-    at_one_target,
-    every,
-    number,
-    state,
-)
+from mpisim.analysis.claims.comparing import at_one_target
+from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, every, number, state
 from mpisim.analysis.study import BestSteps
 from mpisim.runs.log.reader import Log
 
@@ -121,7 +114,7 @@ def compared(groups: Groups, task: Task, less: str, more: str) -> Evidence:
     """``less`` against ``more`` on a task, in bits, each with its best step."""
     sides = {name: groups[task].get(name) for name in (less, more)}
     steps = {"multiples": {name: side.step for name, side in sides.items() if side}}
-    return comparison.against(name_of(task), *sides.values(), (BITS, SENT), steps)
+    return comparison.against(name_of(task), [*sides.values()], (BITS, SENT), steps)
 
 
 def _by_noise(groups: Groups, n: int) -> Evidence:

@@ -66,5 +66,5 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
         for k in (k for k in by_k if k * MUCH_SMALLER <= d and d in by_k):
             steps = {"multiples": {str(key): by_k[key].step for key in (k, d)}}
             where, both = f"K = {k}, noise {noise:g}", (by_k[k], by_k[d])
-            evidence.append(against(where, *both, (BITS, SENT), steps, word="much"))
+            evidence.append(against(where, both, (BITS, SENT), steps, word="much"))
     yield state("TopK with K << d needs much fewer bits than with K = d", *SAYING, evidence)

@@ -5,20 +5,18 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 
-from mpisim.analysis.claims import (
-    CLEAR,
-    DECADES,
+from mpisim.analysis.claims.comparing import DECADES, compare
+from mpisim.analysis.claims.judging import CLEAR, with_note
+from mpisim.analysis.claims.verdicts import (
     Claim,
     Evidence,
     Rule,
     Verdict,
-    compare,
     decided,
     every,
     larger_half,
     most,
     state,
-    with_note,
 )
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.study import data_sets
