@@ -55,7 +55,4 @@ def figure(name: str, title: str) -> Figure:
     return Figure(name, title, Grid(name, {"quick": []}), ORDER.draw, claims)
 
 
-FIGURES = [
-    figure("a9a", "logistic regression on a9a"),
-    figure("autoencoder", "an autoencoder"),
-]
+FIGURES = [figure("a9a", "logistic regression on a9a"), figure("autoencoder", "an autoencoder")]

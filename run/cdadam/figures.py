@@ -67,10 +67,7 @@ VGG, WIDE = (
 # Seconds count, so each run has all ranks; a few rounds show what each takes and sends.
 TIMED = Grid(
     "images",
-    {
-        "quick": [*TABLE2, "problem.width=0.125", "method.batch=32"],
-        "paper": TABLE2,
-    },
+    {"quick": [*TABLE2, "problem.width=0.125", "method.batch=32"], "paper": TABLE2},
     files={"paper": "images-paper"},
     methods=table2.METHODS,
     instead=INSTEAD,
@@ -85,10 +82,7 @@ PI = Grid("pi", {"quick": [], "paper": [*CIFAR, *START]}, instead=INSTEAD)
 FIGURES = [
     _images("fig1", f"{STANDS_IN}: bits of CD-Adam, AMSGrad, 1-bit Adam", RESNET, FIG1),
     _four_ways(
-        "fig2",
-        logistic.SIGN,
-        "four ways of compressing AMSGrad, scaled sign",
-        logistic_claims.fig2,
+        "fig2", logistic.SIGN, "four ways of compressing AMSGrad, scaled sign", logistic_claims.fig2
     ),
     _images("fig3", "the same network: CD-Adam, EF21, 1-bit Adam", RESNET, FIG3),
     _four_ways(

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from mpisim.analysis.claims.comparing import at_one_target
 from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, every, number, state
 from mpisim.analysis.study import BestSteps
 from mpisim.runs.log.reader import Log
@@ -136,12 +135,10 @@ def _by_size(groups: Groups, noise: float) -> Evidence:
     """Whether gains over RandK are in the order that Table 4 predicts, at one target."""
     tasks = [task for task in groups if task[1] == noise]
     pairs = {task: compared(groups, task, "permk", "randk") for task in tasks}
-    target, values = at_one_target(list(pairs.values()))
-    if edges := comparison.edges_of(pairs.values()):
-        return Evidence(f"noise {noise:g}", edges, Verdict.UNDECIDED)
-    if not values:
-        return Evidence(f"noise {noise:g}", "no target that all reached", Verdict.UNDECIDED)
-    measured = dict(zip(tasks, values, strict=True))
+    there = comparison.at_target(f"noise {noise:g}", pairs)
+    if isinstance(there, Evidence):
+        return there
+    target, measured = there
     predicted = {task: predicted_gain(groups, task) for task in tasks}
     order = sorted(tasks, key=lambda task: predicted[task])
     steps = [(a, b) for a, b in pairwise(order) if predicted[b] > SAME * predicted[a]]
