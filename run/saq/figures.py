@@ -9,7 +9,7 @@ from mpisim.analysis.claims import Claim
 from mpisim.analysis.study import Figure, Grid, Grids, Measurement
 from mpisim.runs.log.reader import Log
 
-from . import claims, curves, fig3, seconds, table2
+from . import claims, fig3, schemes, seconds, table2
 from .claims import LARGER, MOST, Comparison
 from .schemes import RIVAL, SPENT
 
@@ -89,7 +89,7 @@ class Shown:
     def _figure(self, prefix: str, suffix: str, source: Grids) -> Figure:
         pair = (self.plus, RIVAL) if self.plus else ()
         title = f"SAQ, Appendix {self.what}{suffix}"
-        draw: Any = partial(curves.draw, title, self.curves, pair)
+        draw: Any = partial(schemes.draw, title, self.curves, pair)
         return Figure(
             prefix + self.name,
             self.title + suffix,
