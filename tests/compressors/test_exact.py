@@ -59,22 +59,10 @@ def worst_for_the_infinity_norm(d, s):
 
 
 @pytest.mark.parametrize("norm", ["2", "inf"])
-@pytest.mark.parametrize("s", [1, 2, 5, 300])
-def test_qsgd_over_all_roundings(s, norm):
-    for v in qsgd_vectors(s, norm):
-        size = np.linalg.norm(v) if norm == "2" else np.abs(v).max()
-        y = s * np.abs(v) / size
-        table = {"name": "qsgd", "s": s, "norm": norm}
-        compressor, c, weights = outcomes_of_rounding(table, v, y - np.floor(y))
-        np.testing.assert_allclose(weights @ c, v, rtol=1e-9, atol=1e-12)
-        assert variance(c, v, weights) <= compressor.omega + 1e-12
-        assert weights @ (c != 0).sum(axis=1) <= compressor.density + 1e-9
-
-
-@pytest.mark.parametrize("norm", ["2", "inf"])
 @pytest.mark.parametrize(
     "table",
     [
+        *({"name": "qsgd", "s": s} for s in (1, 2, 5, 300)),
         {"name": "block-quant", "blocks": 2, "s": 1},
         {"name": "block-quant", "blocks": 1, "s": 3},
         {"name": "block-quant-plus", "blocks": 2, "beta": 9.0},
@@ -248,24 +236,6 @@ def test_two_equal_entries_attain_it():
     v = np.array([0.0, 2.0, 0, 0, 0, -2.0, 0, 0])
     _, c = over_all_signs({"name": "drive"}, v)
     assert ((c - v) ** 2).sum(axis=1).mean() == pytest.approx(0.5 * (v @ v), rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("scale", "limit"), [("least", 1 - 2 / np.pi), ("unbiased", np.pi / 2 - 1)]
-)
-@pytest.mark.parametrize("kind", ["normal", "one large"])
-def test_long_vectors(scale, limit, kind):
-    """Rotated coordinates are nearly normal, whatever v is but for few large entries: these are
-    +-|v| / sqrt(D) and cost no error at all."""
-    d = 4096
-    v = np.random.default_rng(0).standard_normal((20, d))
-    if kind == "one large":
-        v = 1e-9 * v
-        v[:, 3] = 1
-        limit = 0
-    c = make({"name": "drive", "scale": scale}).bind(d, 20, SINGLE).compress(v, draw(20)).decoded()
-    errors = ((c - v) ** 2).sum(axis=1) / (v**2).sum(axis=1)
-    np.testing.assert_allclose(errors.mean(), limit, atol=0.02)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import dataclasses
 import json
 import pickle
 import re
-import subprocess
 import sys
 from typing import Literal
 
@@ -26,6 +25,7 @@ from mpisim.problems import PROBLEMS
 from mpisim.runs.experiment import parse
 from mpisim.runs.identity import packages_of
 from mpisim.runs.setup import Setup
+from tests.comm.jobs import python
 from tests.helpers import table
 from tests.runs.sweep.support import BASE
 from tests.runs.test_plugins import PLUGIN
@@ -105,7 +105,7 @@ assert COMPRESSORS["randk"] is Mine
 
 
 def test_a_plugin_that_replaces_a_class_comes_last():
-    subprocess.run([sys.executable, "-c", REPLACED], check=True, cwd=imports.PACKAGE.parent)
+    python(REPLACED)
 
 
 EXPERIMENT = BASE.replace("randk", "firstk").replace("marina", "ef21").replace('"theory"', "0.1")
@@ -132,7 +132,6 @@ def install(tmp_path, monkeypatch):
     """install(package, {module: text}, entry points): as pip would; undone afterwards."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
-    before = set(sys.modules)
     registry.forget_packages()
 
     def make(name: str, files: dict[str, str], entries: str, version: str = "1.2") -> None:
@@ -145,12 +144,6 @@ def install(tmp_path, monkeypatch):
         (info / "entry_points.txt").write_text(f"[mpisim.plugins]\n{entries}\n")
 
     yield make
-    for name in set(sys.modules) - before:
-        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
-    for names in (COMPRESSORS, METHODS, ESTIMATORS):
-        for name in {"firstk", "packaged"} & names.loaded().keys():
-            del names[name]
     registry.forget_packages()
 
 

@@ -77,15 +77,6 @@ def of_rank(rng, rank):
     return np.concatenate([part.ravel() for part in parts])
 
 
-def test_errors_are_sent_later(monkeypatch):
-    """The g^k add up to all gradients but the last errors, which stay bounded."""
-    gradient = of_rank(np.random.default_rng(0), 4)
-    estimator, sent = estimates(monkeypatch, 1, 200 * [gradient])
-    e = 200 * gradient - sent.sum(axis=0)
-    np.testing.assert_allclose(estimator.e_i, np.tile(e, (N, 1)), atol=1e-9)
-    assert 0 < np.linalg.norm(e) < 10 * np.linalg.norm(gradient)
-
-
 def test_the_first_round_keeps_rank_over_the_shorter_side():
     """E|P P^T M|^2 >= r / min(a, b) |M|^2, with equality if all singular values are equal."""
     for values in (np.ones(4), np.array([3.0, 1, 1, 0.5])):

@@ -89,22 +89,6 @@ def test_trajectory(name):
     assert near(end.x, x)
 
 
-@pytest.mark.parametrize(
-    ("general", "special", "compressor"),
-    [
-        ({"name": "ef21-sgdm", "eta": 1.0}, {"name": "ef21"}, TOPK),
-        ({"name": "ef-bv"}, {"name": "ef21", "start": "zero"}, TOPK),
-        ({"name": "ef-bv", "nu": 1.0}, {"name": "diana"}, RANDK),
-        ({"name": "ef-bv", "lambda": 1e-300, "nu": 1.0}, {"name": "dcgd"}, RANDK),
-    ],
-    ids=lambda spec: spec["name"],
-)
-def test_special_cases(general, special, compressor):
-    one, other = (run_tables(tables(method, compressor)) for method in (general, special))
-    assert near(one.x, other.x)
-    assert one.row["bits_up"] == other.row["bits_up"]
-
-
 def test_rand_diana_sends_its_shifts_in_full():
     """Row 0 to T: a message of K numbers each round, and of d in those whose coin shows 1."""
     end, loop = run_tables(tables({"name": "rand-diana", "p": 0.3}, RANDK)), Loop()

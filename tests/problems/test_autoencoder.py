@@ -77,26 +77,6 @@ def test_losses_and_gradients_against_the_definition(keys):
     np.testing.assert_allclose(gradient, gradients.mean(axis=0), rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.drawn(4)
-@each
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_parts_and_coordinates_have_the_bits_of_full_gradients(keys, dtype):
-    problem, rng = autoencoder(dtype=dtype, **keys), np.random.default_rng(4)
-    for seed in (0, 1, 0, 2):  # codes of two points are kept
-        x = point(problem, seed)
-        dense = autoencoder(dtype=dtype, **keys).gradients(x)
-        out = np.empty((2, problem.d), problem.dtype)
-        for first in range(6):
-            problem.write_gradients(x, first, out)
-            assert out.tobytes() == dense[first : first + 2].tobytes()
-        rows = [np.sort(rng.choice(problem.d, 50, replace=False)) for _ in range(7)]
-        rows[3] = rows[3][:0]
-        ptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
-        values = problem.coordinates(x, ptr, np.concatenate(rows))
-        taken = np.concatenate([dense[i, row] for i, row in enumerate(rows)])
-        assert values.tobytes() == taken.tobytes()
-
-
 @pytest.mark.drawn(2)
 @each
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

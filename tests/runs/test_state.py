@@ -12,24 +12,13 @@ from mpisim.comm.communicators import OneProcess
 from mpisim.comm.debug import MARKS, mark_in, poison, poisoned
 from mpisim.core.errors import InputError
 from mpisim.methods.estimators import ESTIMATORS
-from mpisim.methods.optimizers import OPTIMIZERS
 from mpisim.runs.experiment import parse
-from mpisim.runs.metrics import METRICS
 from mpisim.testing import differences
 from tests.comm.jobs import ROOT, mpirun, needs_mpirun
 from tests.comm.wrong_methods import keeps_momentum, line, published, right, undecoded
 from tests.helpers import columns, run_tables, table
 
 FIRST, LAST = 13, 30
-
-
-@pytest.fixture(autouse=True)
-def forgotten():
-    """Names of a test's own are gone after it."""
-    yield
-    for names in (ESTIMATORS, OPTIMIZERS, METRICS):
-        for name in names.loaded().keys() & {"mine", "averaged", "largest"}:
-            del names[name]
 
 
 def tables(rounds=LAST, optimizer="gd", **run):
@@ -145,8 +134,8 @@ def test_all_kinds_of_state_have_their_types_after_a_resume(tmp_path):
     assert others and all(other == one for other in others)
 
 
-def test_an_optimizer_keeps_what_it_declares(tmp_path):
-    ESTIMATORS["mine"] = ESTIMATORS["naive"]
+def test_an_optimizer_keeps_what_it_declares(tmp_path, monkeypatch):
+    monkeypatch.setitem(ESTIMATORS, "mine", ESTIMATORS["naive"])
 
     @mpisim.optimizer("averaged")
     class Averaged(mpisim.Optimizer):
