@@ -83,7 +83,10 @@ def test_runs_that_were_read_are_as_good_as_their_paths(grid, tmp_path):
 def test_tables_take_conditions_as_figures_do(grid):
     [best] = mpisim.table(grid, 1e-2, best=True)
     assert best == mpisim.table(grid, 1e-2, where="method.stepsize == 0.1")[0]
-    assert len(mpisim.table(grid, 1e-2, where=["seed == 1", "method.stepsize < 1"])) == 2
+    costs = mpisim.table(grid, 1e-2, where=["seed == 1", "method.stepsize < 1"])
+    assert len(costs) == 2 and repr(costs) == costs.to_text("text")
+    frame = costs.to_pandas()
+    assert list(frame["runs"]) == [1, 1] and list(frame["method.stepsize"]) == [0.01, 0.1]
 
 
 def test_fleet_is_the_command(grid, command):

@@ -225,24 +225,6 @@ def test_defaults_and_conversion():
     assert (part.k, part.lambda_, part.p, part.path) == (3, 2, 1, None)
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        ({}, "part.k: missing; it must be an integer"),
-        ({"k": 1.5}, "part.k: 1.5 is not allowed; it must be an integer"),
-        ({"k": True}, "part.k: True"),
-        ({"k": 1, "p": "half"}, "part.p: 'half' is not allowed; it must be a number or 'theory'"),
-        ({"k": 1, "q": 2}, "part.q: unknown key; allowed here: flag, k, lambda, p, path"),
-        ({"k": 1, "flag": 1}, "part.flag: 1 is not allowed; it must be true or false"),
-        ({"k": 1, "path": 3}, "a string or absent"),
-    ],
-)
-def test_mistakes(table, message):
-    with pytest.raises(InputError) as error:
-        build(Part, table, "part")
-    assert message in str(error.value) and "\n" not in str(error.value)
-
-
 @dataclasses.dataclass
 class Table:
     part: Part = dataclasses.field(default_factory=lambda: Part(1))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import heapq
-import re
 
 import numpy as np
 import pytest
 from scipy.optimize import brentq
 
 from mpisim.comm.links import on_wire
-from mpisim.core.errors import InputError
 from mpisim.core.rng import Draw, Streams
 from mpisim.methods.estimators.asynchronous import allocation, equilibrium_time
 from tests.helpers import columns, run_tables
@@ -139,22 +137,6 @@ def test_every_step_and_time_is_that_of_a_heap(name, tmp_path):
     assert rows["delay"][1:] == pytest.approx(loop.delays)
     assert max(rows["delay"]) > 0 or name == "rennala"
     assert rows["idle_share"][-1] == pytest.approx(1 - loop.spent / (N * loop.now))
-
-
-@pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize(
-    ("more", "line"),
-    [
-        ({"server": {"aggregate": "median"}}, "server: a rule other than the mean is not allowed"),
-        ({"server": {"buckets": 2}}, "server: a rule other than the mean is not allowed"),
-        ({"attack": {"name": "ipm", "share": 0.2}}, "attack.name: 'ipm' is not allowed"),
-        ({"attack": {"name": "alie", "share": 0.2}}, "attack.name: 'alie' is not allowed"),
-    ],
-)
-def test_what_needs_several_messages_at_once_is_refused(name, more, line):
-    """The median of one message is that message, and one attacker alone sees no mean of others."""
-    with pytest.raises(InputError, match=re.escape(f"{line} with method {name!r}")):
-        run_tables(tables(name, METHODS[name], rounds=1) | more)
 
 
 def _variance(t, h, tau, omega, s):

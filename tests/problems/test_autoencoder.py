@@ -5,7 +5,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from mpisim.core.errors import InputError
 from mpisim.core.numerics.select import largest
 from mpisim.problems import PROBLEMS
 from mpisim.problems.data.arrange import split_images
@@ -115,13 +114,3 @@ def test_minimum_is_that_of_the_principal_components(keys):
     assert f == pytest.approx(eigenvalues[: -problem.d_e].sum(), rel=1e-9, abs=1e-9)
     at_start, at_end = (problem.loss_and_gradient(at)[1] for at in (problem.initial_point(), x))
     assert np.linalg.norm(at_end) < 1e-10 * np.linalg.norm(at_start)
-
-
-def test_what_is_refused():
-    spec = PROBLEMS["autoencoder"](data="sample", images=60)
-    with pytest.raises(InputError, match="no known smoothness constants"):
-        spec.loaded(5, 0, 5, 1, np.dtype(float)).largest_hessian()
-    with pytest.raises(InputError, match=r"problem\.workers: 1200 is not allowed"):
-        PROBLEMS["autoencoder"](data="sample").loaded(1200, 0, 1, 1, np.dtype(float))
-    with pytest.raises(InputError, match="data 'a9a': not an image set; allowed: mnist"):
-        PROBLEMS["autoencoder"](data="a9a").loaded(5, 0, 5, 1, np.dtype(float))

@@ -68,31 +68,6 @@ def test_what_is_made_passes_its_tests_and_ruff(made):
         ended(sys.executable, "-m", *command, cwd=made, PATH="")
 
 
-REFUSED = [
-    ("compressor", "randk", "the compressor 'randk' exists already"),
-    ("compressor", "rand-k", "the compressor 'rand-k' exists already"),
-    ("estimator", "marina", "the estimator 'marina' exists already"),
-    ("problem", "logistic", "the problem 'logistic' exists already"),
-    ("problem", "json", "Python has another module 'json'"),
-    ("compressor", "numpy", "Python has another module 'numpy'"),
-    ("compressor", "3k", "'3k' is not allowed as a name; it must have letters, digits"),
-    ("compressor", "a b", "'a b' is not allowed as a name"),
-    ("compressor", "../x", "'../x' is not allowed as a name"),
-    ("compressor", "x\n", "is not allowed as a name"),
-    ("estimator", "lambda", "'lambda' is not allowed as a name"),
-    ("estimator", "", "'' is not allowed as a name"),
-]
-
-
-@pytest.mark.parametrize(("kind", "name", "message"), REFUSED)
-def test_names_that_cannot_be_used_are_one_line(
-    kind, name, message, tmp_path, monkeypatch, command
-):
-    monkeypatch.chdir(tmp_path)
-    line = command("new", kind, name, code=2).rstrip("\n")
-    assert message in line and "\n" not in line and not list(tmp_path.iterdir())
-
-
 def test_a_copy_starts_as_the_method_that_it_is_like(tmp_path, monkeypatch):
     """Its class is the method's, under another name, with what it needs imported."""
     monkeypatch.syspath_prepend(tmp_path)

@@ -66,7 +66,7 @@ def test_processes_write_the_same_logs(tmp_path):
     assert "12 points: 6 done, 6 skipped; 0 of them complete before" in output
 
 
-LONG = BASE.replace("rounds = 12", "rounds = 6000\ncheckpoint_seconds = 0.05\nlog_every = 50")
+LONG = BASE.replace("rounds = 12", "rounds = 3000\ncheckpoint_seconds = 0.05\nlog_every = 50")
 SEEDS = "run.seed = [1, 2, 3]"
 
 
