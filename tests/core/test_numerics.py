@@ -204,14 +204,6 @@ def test_it_is_numpys_philox(seed, purpose, round, first, workers, count, messag
         assert np.array_equal(every.words(count), expected)
 
 
-@pytest.mark.parametrize("clients", [[0, 3, 4, 8], [9], list(range(10))])
-def test_who_draws_does_not_matter(clients):
-    some = Draw(Streams(3), "up", 5, 0, 10, np.array(clients))
-    rows = np.arange(7, 17)
-    assert np.array_equal(some.subsets(20, 3), draw(0, 10).subsets(20, 3)[clients])
-    assert np.array_equal(some.batches(rows[clients], 5), draw(0, 10).batches(rows, 5)[clients])
-
-
 def test_uniforms_and_shared_words():
     u = draw(0, 4000).uniforms(5)
     assert u.shape == (4000, 5) and u.min() >= 0 and u.max() < 1
