@@ -1,5 +1,7 @@
 """No kernel is compiled or loaded while a method's clock runs, and a rehearsal leaves no trace."""
 
+import gc
+import weakref
 from contextlib import suppress
 from random import Random
 
@@ -156,3 +158,26 @@ def test_a_long_row_is_rehearsed_once(limit, rows, monkeypatch):
     monkeypatch.setattr(Evaluator, "row", count)
     assert rehearse(setup).row_seconds > 0
     assert result == rows
+
+
+def test_the_state_of_a_rehearsal_is_freed_with_it(monkeypatch):
+    """At once: until the garbage collector runs, a large state would be there twice."""
+    setup = Setup(
+        parse(table({"name": "ef21", "stepsize": 0.1}, {"name": "topk", "k": 3})), MPI.COMM_SELF
+    )
+    states = []
+    new_state = Setup.new_state
+
+    def remember(self, star):
+        state = new_state(self, star)
+        states.append(weakref.ref(state))
+        return state
+
+    monkeypatch.setattr(Setup, "new_state", remember)
+    gc.disable()
+    try:
+        rehearse(setup)
+        kept = [state() for state in states]
+    finally:
+        gc.enable()
+    assert kept == [None]
