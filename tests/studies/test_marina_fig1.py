@@ -1,8 +1,6 @@
 """MARINA's figures from logs made by hand, and what the published code changes."""
 
 import json
-import subprocess
-import sys
 
 import h5py
 import numpy as np
@@ -12,7 +10,7 @@ from mpisim.analysis.claims import at_one_target
 from mpisim.analysis.study import complete_logs
 from mpisim.core.errors import InputError
 from run.marina import fig1, fig2, figures
-from tests.comm.jobs import HANG_SECONDS, ROOT
+from tests.comm.jobs import python
 
 RATES = {"marina": 1.05, "diana": 0.1, "vr-marina": 0.1, "vr-diana": 0.2}
 COUNTS = (1, 5, 10)
@@ -120,14 +118,6 @@ found = [_error({"name": name, "k": k}, v, 20000) for name in ("randk", "randk-a
 assert np.allclose(found, [alone, omega], rtol=0.03), (found, alone, omega)
 assert alone < 0.8 * omega
 """
-
-
-def python(code):
-    """Runs code in a process of its own, from the repository."""
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=HANG_SECONDS
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
 
 
 def test_the_error_where_all_workers_draw_alike():
