@@ -142,6 +142,7 @@ def test_comparisons_that_ask_for_more_ranks_are_not_drawn(tmp_path, monkeypatch
     for draw in range(4):
         lines, same = repeat(study, 2, draw, OneProcess())
         assert "1 of 3 comparisons drawn" in lines[0] and not same
+        assert lines[0].endswith("; 2 passed over, whose runs ask for more ranks")
         assert lines[1:] == [f"  b: {names['b']}: other rows than on record"]
 
 

@@ -14,7 +14,6 @@ import tempfile
 import tomllib
 from collections.abc import Container, Iterator
 from contextlib import ExitStack
-from itertools import islice
 from pathlib import Path
 from random import Random
 from time import monotonic
@@ -257,15 +256,24 @@ def repeat(
     several = on_first(comm, lambda: recorded(study.folder))
     short = [one for one in several if one.seconds <= seconds]
 
-    def draw() -> list[tuple[Comparison, dict[str, Tables]]]:
-        every = Random(seed).sample(short, len(short))
-        fitting = ((one, _tables(study, one, comm.size)) for one in every)
-        return list(islice(((one, made) for one, made in fitting if made is not None), number))
+    def draw() -> tuple[list[tuple[Comparison, dict[str, Tables]]], int]:
+        drawn, wide = [], 0
+        for one in Random(seed).sample(short, len(short)):
+            if len(drawn) == number:
+                break
+            tables = _tables(study, one, comm.size)
+            if tables is None:
+                wide += 1
+            else:
+                drawn.append((one, tables))
+        return drawn, wide
 
-    chosen = on_first(comm, draw)
+    chosen, wide = on_first(comm, draw)
     lines = [
         f"{study.folder}: {len(chosen)} of {len(several)} comparisons drawn by seed {seed};"
         f" {len(several) - len(short)} have runs that take longer than {seconds:g} s"
+        + f"; {wide} passed over, whose runs ask for more ranks"
+        * (wide > 0)
     ]
     right = True
     for one, tables in chosen:
