@@ -69,13 +69,10 @@ class LevelsForm(Form):
         """The largest level allowed, shape of ``s_by_worker``, int64."""
         return np.ceil(self.s_by_worker).astype(np.int64)
 
-    @cached_property
-    def sums(self) -> np.ndarray:
-        """The sum over blocks of |s_i|_2, shape (1 or workers,), float64.
-
-        With Euclidean norms, E sum_j |level_ij| = sum_j s_ij |v_ij| / |v_i| is at most that.
-        """
-        return _sums(self.s_by_worker, self.starts)
+    @property
+    def steps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What a code is to know of the levels: their limits, s by worker, and blocks."""
+        return self.limits, self.s_by_worker, self.starts
 
     @cached_property
     def top(self) -> int:
@@ -93,11 +90,7 @@ class LevelsForm(Form):
         levels = np.zeros((self.workers, self.d), self.dtype)
         payload, decode = np.empty(self.workers, np.int64), CODECS[self.codec].decode
         unsigned, bits = raw(norms), self.precision.bits
-        check(
-            *decode(
-                data, sizes, bits, self.limits, self.sums, self.starts, unsigned, levels, payload
-            )
-        )
+        check(*decode(data, sizes, bits, *self.steps, unsigned, levels, payload))
         check_scales(unsigned)
         return Levels(self, norms, levels, payload)
 
@@ -119,7 +112,7 @@ class Levels(KernelMessage, CodedMessage):
         payload = np.empty(len(self.levels), np.int64)
         encode = CODECS[self.form.codec].encode
         norms, bits = raw(self.norms), self.form.precision.bits
-        data = encode(norms, bits, self.levels, self.form.limits, self.form.sums, payload)
+        data = encode(norms, bits, self.levels, *self.form.steps, payload)
         self.payload = payload
         return Packed(data, bytes_for(payload), payload)
 
@@ -129,21 +122,6 @@ class Levels(KernelMessage, CodedMessage):
             _sum_few(rows[0], self.norms, self.levels, form.s[0], top, form.starts)
         else:
             _put(rows, add, self.norms, self.levels, form.s_by_worker, form.starts)
-
-
-@njit(cache=True)
-def _sums(s, starts):
-    """`LevelsForm.sums`, each in the order of the coordinates; ``s``: shape (1 or m, 1 or d)."""
-    sums = np.zeros(s.shape[0])
-    for i in range(s.shape[0]):
-        for b in range(starts.size - 1):
-            squares = s[i, 0] ** 2 * (starts[b + 1] - starts[b])
-            if s.shape[1] > 1:
-                squares = 0.0
-                for j in range(starts[b], starts[b + 1]):
-                    squares += s[i, j] ** 2
-            sums[i] += np.sqrt(squares)
-    return sums
 
 
 @njit(cache=True, error_model="numpy")

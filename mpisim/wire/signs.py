@@ -214,8 +214,8 @@ class Points(CodedMessage):
             return form.inner.pack(self.scales, -bits).encode()
         above = self.which - (form.points.size >> 1)
         codes = np.where(above < 0, 256 - above, 1 + above).astype(np.uint16)
-        scales, bits = raw(self.scales), form.precision.bits - 1  # no signs
-        data, self.payload = entropy.write_symbols(codes, scales, bits, form.shares)
+        scales, low = raw(self.scales), form.precision.bits - 1  # all but the signs
+        data, self.payload = entropy.write_symbols(codes, scales, low, form.shares)
         return Packed(data, bytes_for(self.payload), self.payload)
 
     def decoded(self) -> np.ndarray:

@@ -23,6 +23,7 @@ from numba import njit
 from mpisim.wire.codecs import bits as buffer
 
 LOW = np.uint64(0xFFFFFFFF)
+AT_ONCE = 31  # bits: with more, a state above FULL could become 0
 FULL = np.uint64(1 << 31)  # states below it are read into, as long as there are words
 
 
@@ -43,16 +44,15 @@ def _next(x, first, frequency, precision):
 
 @njit(cache=True, forceinline=True)
 def push_bits(x, value, bits, words, count):
-    """The state with the ``bits`` low bits of ``value``, 32 at a time, the highest first."""
+    """The state with the ``bits`` low bits of ``value``, AT_ONCE of them or less, highest first."""
     while bits > 0:
-        part = (bits - 1) % 32 + 1
+        part = (bits - 1) % AT_ONCE + 1
         if x >= np.uint64(1) << np.uint64(63 - part):
             words[count], x = x & LOW, x >> np.uint64(32)
             count += 1
         bits -= part
-        x = x << np.uint64(part) | np.uint64(value) >> np.uint64(bits) & (
-            LOW >> np.uint64(32 - part)
-        )
+        low = (np.uint64(1) << np.uint64(part)) - np.uint64(1)
+        x = x << np.uint64(part) | np.uint64(value) >> np.uint64(bits) & low
     return x, count
 
 
@@ -61,10 +61,10 @@ def pop_bits(x, bits, buffered, pos, left):
     """(value, state, position, words left): what `push_bits` has written."""
     value, shift = np.uint64(0), 0
     while shift < bits:
-        part = min(32, bits - shift)
-        value |= (x & (LOW >> np.uint64(32 - part))) << np.uint64(shift)
-        x, pos, left = refill(x >> np.uint64(part), buffered, pos, left)
-        shift += part
+        part = np.uint64(min(AT_ONCE, bits - shift))
+        value |= (x & ((np.uint64(1) << part) - np.uint64(1))) << np.uint64(shift)
+        x, pos, left = refill(x >> part, buffered, pos, left)
+        shift += AT_ONCE
     return value, x, pos, left
 
 

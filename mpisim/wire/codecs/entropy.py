@@ -24,11 +24,9 @@ from mpisim.wire.codecs.priors import PLAIN
 ROOT_2 = 2**0.5
 
 
-def encode(norms, bits, levels, limits, sums, payload):
-    parts = [
-        _encode(norms[i], bits, levels[i], *most, payload[i])
-        for i, most in _alike(limits, sums, len(levels))
-    ]
+def encode(norms, bits, levels, limits, s, starts, payload):
+    alike = _alike(limits, s, starts, len(levels))
+    parts = [_encode(norms[i], bits, levels[i], *most, payload[i]) for i, most in alike]
     return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.uint8), *parts])
 
 
@@ -43,9 +41,9 @@ def _encode(norms, bits, levels, top, most, payload):
     return data
 
 
-def decode(data, sizes, bits, limits, sums, starts, norms, levels, payload):
+def decode(data, sizes, bits, limits, s, starts, norms, levels, payload):
     end = 0
-    for i, most in _alike(limits, sums, len(levels)):
+    for i, most in _alike(limits, s, starts, len(levels)):
         start, end = end, end + int(sizes[i].sum())
         to = norms[i], levels[i], payload[i]
         worker, status = _decode(data[start:end], sizes[i], bits, *most, *to)
@@ -68,14 +66,30 @@ def _decode(data, sizes, bits, top, most, norms, levels, payload):
     return worker, status
 
 
-def _alike(limits: np.ndarray, sums: np.ndarray, m: int) -> list[tuple[slice, tuple[int, float]]]:
+def _alike(limits, s, starts, m: int) -> list[tuple[slice, tuple[int, float]]]:
     """Workers with the same limits: which, the largest limit, and the expected sum of levels.
 
     A message's format follows from its own worker's, whoever shares the rank.
     """
-    most = zip(limits.max(axis=1, initial=0).tolist(), sums.tolist(), strict=True)
+    most = zip(limits.max(axis=1, initial=0).tolist(), _sums(s, starts).tolist(), strict=True)
     step = m if len(limits) == 1 else 1
     return [(slice(i * step, (i + 1) * step), each) for i, each in enumerate(most)]
+
+
+@njit(cache=True)
+def _sums(s, starts):
+    """The sum over blocks of |s_i|_2, of each row, added up in the order of the coordinates.
+
+    With Euclidean norms, E sum_j |level_ij| = sum_j s_ij |v_ij| / |v_i| is at most that.
+    """
+    sums = np.zeros(s.shape[0])
+    for i in range(s.shape[0]):
+        for b in range(starts.size - 1):
+            squares = s[i, 0] ** 2 * (starts[b + 1] - starts[b]) if s.shape[1] == 1 else 0.0
+            for j in range(starts[b], starts[b + 1] if s.shape[1] > 1 else starts[b]):
+                squares += s[i, j] ** 2
+            sums[i] += np.sqrt(squares)
+    return sums
 
 
 def no_numbers(m: int) -> np.ndarray:
