@@ -8,6 +8,7 @@
 # TORCH_CPU=... what pip installs for `make torch-cpu`, from PyTorch's own index
 # PFL=...       what pip installs for `make bench-peers`, in an environment of its own
 # JAX=...       what pip installs for `make bench-peers`, in an environment of its own
+# FEDNL=...     u-FedNL's bin_fednl_local, for its rows in `make bench-peers`
 # SCALE=quick   figures of papers in minutes (default); SCALE=paper: as long as the paper's runs
 # RANKS=...     how many ranks a figure's runs have (default: as many as its largest run asks for, else 2)
 
@@ -124,8 +125,8 @@ bench-against: $(STAMP) ## are rounds as fast as at REV=..., a commit or a folde
 	@$(if $(REV),,echo 'make bench-against REV=...: a commit or a checkout' >&2; exit 2;) \
 	$(ENV) && .venv/bin/python -m benchmarks.against $(REV) $(ARGS)
 
-bench-peers: $(STAMP) .venv/jax/.ready .venv/pfl/.ready ## mpisim against loops, a JAX scan, pfl and a string coder (docs/performance.md)
-	@$(ENV) && .venv/bin/python -m benchmarks.peers --jax .venv/jax/bin/python --pfl .venv/pfl/bin/python
+bench-peers: $(STAMP) .venv/jax/.ready .venv/pfl/.ready ## mpisim against loops, a JAX scan, pfl, u-FedNL and a string coder (docs/performance.md)
+	@$(ENV) && .venv/bin/python -m benchmarks.peers --jax .venv/jax/bin/python --pfl .venv/pfl/bin/python $(if $(FEDNL),--fednl $(FEDNL))
 
 .venv/jax/.ready: $(STAMP)
 	@echo "installing JAX ($(JAX)) for itself, in .venv/jax ..."

@@ -93,7 +93,7 @@ class Watch:
         ledger.end_round = end  # type: ignore[method-assign]
         job.star.comm.Barrier()
         with StopSignals() as signals:
-            run_rounds(job, output or Output(None), signals)
+            run_rounds(job, output or Output(None, quiet=True), signals)
 
     def round_seconds(self) -> float:
         """Median wall seconds of a round after the first; 0 on ranks other than the server."""

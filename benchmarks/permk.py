@@ -85,7 +85,7 @@ def peak(method: str, compressor: str, n: int) -> float:
     code = (
         "from mpi4py import MPI\nfrom mpisim.runs.experiment import parse\n"
         "from mpisim.runs.loop import run\nfrom mpisim.runs.record import Output\n"
-        f"run(parse({changed!r}), Output(None), MPI.COMM_SELF)\n"
+        f"run(parse({changed!r}), Output(None, quiet=True), MPI.COMM_SELF)\n"
         "print(next(line.split()[1] for line in open('/proc/self/status') if 'VmHWM' in line))"
     )
     job = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

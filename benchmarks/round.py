@@ -56,7 +56,7 @@ def lower_bound(comm: MPI.Intracomm, engine: Setup) -> tuple[float, float]:
 
 def rounds(comm: MPI.Intracomm, data: str, log: Path) -> tuple[float, float]:
     """Wall and logged seconds of a round, with every round logged; medians, on the server."""
-    watch = Watch(engine(comm, data, ROUNDS), Output(log, force=True))
+    watch = Watch(engine(comm, data, ROUNDS), Output(log, force=True, quiet=True))
     if comm.rank > 0:
         return 0.0, 0.0
     with h5py.File(log) as file:

@@ -36,7 +36,7 @@ def work_seconds(problem: dict, comm: MPI.Intracomm) -> float:
     }
     job = Setup(parse(tables), comm)
     with StopSignals() as signals:
-        run_rounds(job, Output(None), signals)
+        run_rounds(job, Output(None, quiet=True), signals)
     return sum(job.clock.seconds[phase] for phase in WORK) / ROUNDS
 
 

@@ -1,6 +1,6 @@
-"""python -m benchmarks.peers [--jax PYTHON] [--pfl PYTHON]: mpisim against what others would run.
+"""python -m benchmarks.peers [--jax PYTHON] [--pfl PYTHON] [--fednl PROGRAM]: mpisim and others.
 
-Plain loops, a JAX scan, pfl and a string coder; without a Python that has JAX or pfl their rows are
+Plain loops, a JAX scan, pfl, u-FedNL and a string coder; without JAX, pfl or u-FedNL their rows are
 left out. Each program runs in a process of its own, in turns; a number is the median over blocks of
 rounds of all turns. NumPy, SciPy, pfl and mpisim on one rank use one core; the JAX scan is compared
 on as many cores as there are ranks. GD and FedAvg are compared by CPU seconds. Programs compute the
@@ -25,7 +25,7 @@ import scipy
 
 import mpisim
 from benchmarks.common import result
-from benchmarks.peers import experiments
+from benchmarks.peers import experiments, fednl
 from benchmarks.peers.experiments import BATCH, DIANA, FEDERATED, L2, MARINA, STEPS, K
 from benchmarks.peers.loops import NumPyDraws
 from benchmarks.table import show
@@ -137,6 +137,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers")
     parser.add_argument("--jax", default="", help="a Python with JAX")
     parser.add_argument("--pfl", default="", help="a Python with pfl and PyTorch")
+    parser.add_argument("--fednl", default="", help="u-FedNL's bin_fednl_local")
     arguments = parser.parse_args()
     python, programs = arguments.jax, {}
     for name in (MARINA, DIANA):
@@ -168,6 +169,8 @@ def main() -> int:
             print(f"turn {turn + 1} of {TURNS}", flush=True)
             for row in rows_of({key: measure() for key, measure in programs.items()}):
                 runs.setdefault(row["what"], []).append(row)
+        for row in fednl.turns(arguments.fednl, Path(folder), TURNS) if arguments.fednl else ():
+            runs.setdefault(row["what"], []).append(row)
         elias = Path(folder) / "elias.json"
         subprocess.run([sys.executable, "-m", "benchmarks.elias", str(elias)], check=True)
         coder = json.loads(elias.read_text())

@@ -14,10 +14,11 @@ import weakref
 import numpy as np
 from numba import njit
 
-from mpisim.core.numerics.lanes import fetch_ahead, magnitude
+from mpisim.core.numerics.lanes import fetch, fetch_ahead, magnitude
 from mpisim.core.numerics.select import BLOCK, insert, rank, sort
 
 SPAN = 64  # coordinates with one bound
+TOGETHER = 32  # workers
 HUGE = 1e38  # larger entries, and what g_i receives of them, may overflow: they have no bound
 SLACK = 8  # roundings, in units of the last place, that a gradient and its change may have
 
@@ -200,27 +201,31 @@ def _moves(old_tx, old_cx, tx, cx, slack, least, moves):
 
 @njit(cache=True)
 def _search(t, b, tx, cx, state, slack, moves, bounds, indices, values):
-    """Let the bounds grow, and look for the largest entry where they allow it."""
-    for i in range(state.shape[0]):
-        c = _grow(bounds[i], abs(t[i]), moves, slack, slack * abs(b[i]))
-        j = _find(c, t[i], b[i], tx, cx, state[i], bounds[i])
-        indices[i], values[i] = j, _entry(t[i], b[i], tx, cx, state[i], j)
+    """A few workers at a time: their entries come from memory while the next bounds grow."""
+    m, d = state.shape
+    for start in range(0, m, TOGETHER):
+        stop = min(start + TOGETHER, m)
+        for i in range(start, stop):
+            c = _grow(bounds[i], abs(t[i]), moves, slack, slack * abs(b[i]))
+            fetch(state, i * d + c * SPAN, SPAN)
+            indices[i] = c
+        for i in range(start, stop):
+            j = _find(indices[i], t[i], b[i], tx, cx, state[i], bounds[i])
+            indices[i], values[i] = j, _entry(t[i], b[i], tx, cx, state[i], j)
 
 
 @njit(inline="always")
 def _find(first, factor, shift, tx, cx, state, bound):
     """The place of the largest entry of a worker: in block ``first``, or where bounds reach it."""
-    best, j = _look(first, factor, shift, tx, cx, state, bound)
-    limit = np.float64(abs(_entry(factor, shift, tx, cx, state, j)))
+    best, j, limit = _look(first, factor, shift, tx, cx, state, bound)
     others = 0
     for c in range(bound.size):  # without a branch, as there is hardly ever one
         others += not bound[c] < limit
     for c in range(bound.size if others > 1 else 0):
         if not bound[c] < limit and c != first:
-            key, place = _look(c, factor, shift, tx, cx, state, bound)
+            key, place, size = _look(c, factor, shift, tx, cx, state, bound)
             if key > best or (key == best and place < j):
-                best, j = key, place
-                limit = np.float64(abs(_entry(factor, shift, tx, cx, state, j)))
+                best, j, limit = key, place, size
     return j
 
 
@@ -241,7 +246,7 @@ def _grow(bound, factor, moves, slack, slack_of_shift):
 
 @njit(inline="always")
 def _look(c, factor, shift, tx, cx, state, bound):
-    """The largest key of block c and the lowest of its places; the bound becomes exact."""
+    """The largest key of block c, its lowest place, and its size; the bound becomes exact."""
     start, stop = c * SPAN, min((c + 1) * SPAN, state.size)
     best = magnitude(state.dtype.type(0))
     for j in range(max(start, 1), stop):
@@ -253,7 +258,7 @@ def _look(c, factor, shift, tx, cx, state, bound):
         place += 1
     size = np.float64(abs(_entry(factor, shift, tx, cx, state, place)))
     bound[c] = size if size < HUGE else np.inf
-    return best, place
+    return best, place, size
 
 
 @njit(inline="always")

@@ -133,33 +133,35 @@ def packed(value: Any, leaf: Callable[[Any], tuple[str, Any]]) -> State:
     leaf : gives the kind and the array of what is no container, no plain number and no text
     """
     arrays: State = {}
-
-    def node(v: Any) -> Any:
-        if v is None or type(v) in (bool, int, float, str):
-            return v
-        kind = type(v).__name__
-        if type(v) is CONTAINERS.get(kind):
-            return {kind: [node(inner) for inner in (v.items() if kind == "dict" else v)]}
-        kind, array = leaf(v)
-        number = str(len(arrays))
-        arrays[number] = array
-        return {kind: number}
-
-    return {"tree": json.dumps(node(value))} | arrays
+    return {"tree": json.dumps(_node(value, leaf, arrays))} | arrays
 
 
 def unpacked(saved: State, leaf: Callable[[str, Any], Any]) -> Any:
     """The inverse of `packed`; ``leaf`` makes the value of a kind and an array."""
+    return _value(json.loads(saved["tree"]), leaf, saved)
 
-    def value_of(node: Any) -> Any:
-        if not isinstance(node, dict):
-            return node
-        [(kind, inside)] = node.items()
-        if kind in CONTAINERS:
-            return CONTAINERS[kind](map(value_of, inside))
-        return leaf(kind, saved[inside])
 
-    return value_of(json.loads(saved["tree"]))
+# Not inside the two above: a function that calls itself there is a cycle, which keeps the arrays.
+def _node(v: Any, leaf: Callable[[Any], tuple[str, Any]], arrays: State) -> Any:
+    if v is None or type(v) in (bool, int, float, str):
+        return v
+    kind = type(v).__name__
+    if type(v) is CONTAINERS.get(kind):
+        inside = v.items() if kind == "dict" else v
+        return {kind: [_node(inner, leaf, arrays) for inner in inside]}
+    kind, array = leaf(v)
+    number = str(len(arrays))
+    arrays[number] = array
+    return {kind: number}
+
+
+def _value(node: Any, leaf: Callable[[str, Any], Any], saved: State) -> Any:
+    if not isinstance(node, dict):
+        return node
+    [(kind, inside)] = node.items()
+    if kind in CONTAINERS:
+        return CONTAINERS[kind](_value(inner, leaf, saved) for inner in inside)
+    return leaf(kind, saved[inside])
 
 
 def _header(content: bytes) -> bytes:

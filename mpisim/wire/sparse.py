@@ -302,7 +302,7 @@ def read(data, sizes, counts, indices, raw, payload, k, d, head, width, bits):
     return 0, 0
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _read_row(words, pos, end, row, values, d, width, bits):
     """Fill ``row`` and ``values`` from the flag bit on; returns the new position or a status."""
     gaps = buffer.take(words, pos, 1) == 1

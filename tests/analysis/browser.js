@@ -1,4 +1,4 @@
-// What test_report_browser does on the page, and what it reads there; // == begins a part.
+// What test_report does on the page, and what it reads there; // == begins a part.
 // == errors
 const errors = [];
 addEventListener("error", (event) => errors.push(event.message));

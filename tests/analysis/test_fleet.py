@@ -3,14 +3,10 @@
 import csv
 import dataclasses
 import io
-import subprocess
-import sys
 from math import comb
 
 import numpy as np
 import pytest
-from scipy import integrate
-from scipy.stats import norm
 
 from mpisim.analysis.fleet import seconds as seconds_of_fleets
 from mpisim.analysis.fleet.rounds import Rounds, fedscale, made
@@ -21,6 +17,7 @@ from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire, parse
 from mpisim.core.rng import purpose_key
 from mpisim.runs.log.reader import read
+from tests.comm.jobs import python
 
 
 def rounds(
@@ -47,20 +44,6 @@ def test_equal_clients_take_the_seconds_of_the_network_model_exactly(make_log, t
         assert np.array_equal(
             FleetSeconds("seconds", True, fleet=Fleet(text)).values(log), expected
         )
-
-
-def test_the_expected_maximum_of_r_draws():
-    # 2^20 bits over rates e^(sigma z): E max = integral of 1 - F(t)^r
-    bits, sigma, r = 1_000_000.0, 0.8, 50
-    fleet = Fleet("1mbit/unlimited", sigma=sigma)
-    case = rounds(r, 1, fleet, bits)
-    unit = float(on_wire(np.array([bits]), 1)[0]) / 1e6
-    expected, _ = integrate.quad(
-        lambda t: 1 - norm.cdf(np.log(t / unit) / sigma) ** r, 0, 100 * unit, limit=500
-    )
-    result = np.array([seconds(case, fleet, seed).seconds[0] for seed in range(4000)])
-    error = result.std() / np.sqrt(len(result))
-    assert error < 0.01 * expected and abs(result.mean() - expected) < 4 * error
 
 
 def test_the_fastest_r_of_those_invited_is_an_order_statistic():
@@ -241,10 +224,8 @@ def test_a_million_clients_and_a_thousand_rounds_in_little_memory(make_log, comm
     command(*words, million)  # compiles
     script = "import sys; from mpisim.cli import main; main(sys.argv[1:]);"
     script += "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
-    job = [sys.executable, "-c", script, *words, str(million)]
-    done = subprocess.run(job, check=True, capture_output=True, text=True)
-    kilobytes = int(done.stdout.splitlines()[-1])
-    assert "1000" in done.stdout and kilobytes < 300e3
+    shown = python(script, *words, str(million))
+    assert "1000" in shown and int(shown.splitlines()[-1]) < 300e3  # kilobytes
     drawn, clients = [], Fleet.clients
 
     def counting(self, which, seed=None):

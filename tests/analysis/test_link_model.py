@@ -1,4 +1,4 @@
-"""Modelled seconds: of a network, and of a fleet, by hand and against order statistics."""
+"""Modelled seconds of a network, by hand, and who sent in a run, drawn once more from its log."""
 
 import dataclasses
 import math
@@ -6,9 +6,16 @@ import math
 import numpy as np
 import pytest
 
+from mpisim.analysis.fleet.rounds import rounds_of, who_sent
+from mpisim.analysis.fleet.seconds import seconds as fleet_seconds
 from mpisim.analysis.link_model import ModelledSeconds, Traffic, seconds
-from mpisim.comm.links import Links, parse
+from mpisim.comm.fleet import Fleet
+from mpisim.comm.links import Links, on_wire, parse
+from mpisim.core.rng import Draw, Streams
 from mpisim.runs.log.reader import read
+from tests.helpers import columns, run_tables
+from tests.methods import loops
+from tests.methods.loops import SEED, N
 
 
 def wire(bits, messages=1):
@@ -107,26 +114,26 @@ def test_a_bucket_refills_at_the_rate_of_its_link():
     assert result == pytest.approx(np.array([1, 3]) * wire(40_000) / 1e4, rel=1e-9)
 
 
-N, ROUNDS = 200, 199  # PP-MARINA with r = 2: all send once, then two a round
+CLIENTS, ROUNDS = 200, 199  # PP-MARINA with r = 2: all send once, then two a round
 PP_MARINA = Traffic(
     rounds=np.arange(ROUNDS + 2),
     seconds=np.zeros(ROUNDS + 2),
-    bits_up=np.array([0, *(N * 3520 + 2 * 320 * np.arange(ROUNDS + 1))]),
-    bits_down=N * 3520 * np.arange(ROUNDS + 2),
+    bits_up=np.array([0, *(CLIENTS * 3520 + 2 * 320 * np.arange(ROUNDS + 1))]),
+    bits_down=CLIENTS * 3520 * np.arange(ROUNDS + 2),
     bits_up_max=np.array([0, *(3520 + 320 * np.arange(ROUNDS + 1))]),
     workers=np.array([0, 120, 80]),
-    messages_up=np.array([0, *(N + 2 * np.arange(ROUNDS + 1))]),
+    messages_up=np.array([0, *(CLIENTS + 2 * np.arange(ROUNDS + 1))]),
 )
 
 
 def test_a_shared_link_carries_the_messages_that_are_sent():
     """200 messages of 110 values, then 199 rounds of two messages of 10 values."""
-    by_hand = N * (3520 + 8 * 88) + ROUNDS * 2 * (320 + 8 * 88)
+    by_hand = CLIENTS * (3520 + 8 * 88) + ROUNDS * 2 * (320 + 8 * 88)
     result = seconds(Links(up=1e7, shared=True), PP_MARINA)[-1]
     assert result == pytest.approx(by_hand / 1e7, rel=1e-12)
     assert result == pytest.approx(0.126, abs=1e-3)
     unknown = dataclasses.replace(PP_MARINA, messages_up=None)  # a message of each worker
-    every = N * (ROUNDS + 1) * 8 * 88 + N * 3520 + ROUNDS * 2 * 320
+    every = CLIENTS * (ROUNDS + 1) * 8 * 88 + CLIENTS * 3520 + ROUNDS * 2 * 320
     old = seconds(Links(up=1e7, shared=True), unknown)[-1]
     assert old == pytest.approx(every / 1e7, rel=1e-12) and old > 2.8
 
@@ -172,3 +179,76 @@ def test_seconds_of_a_log(make_log):
     shared = ModelledSeconds("seconds", True, links=parse("1mbit,shared")).values(log)
     a_round = alone + 5 * (320 + 8 + 4000 + 8 + 2 * EXTRA) / 1e6
     assert shared == pytest.approx(5 * start + a_round * np.arange(51), rel=1e-9)
+
+
+LINKS = ["1mbit/4mbit,10ms", "300kbit/1mbit,40ms", "50kbit/2mbit,1ms", "2mbit,300ms"]
+KEYS = {"links": LINKS, "devices": [1.0, 3.0, 0.5, 2.0, 8.0], "seconds": 1e-3}
+RANDK = {"name": "randk", "k": 20}
+METHODS = {
+    "fedavg": {"local_steps": 2, "participants": 3},
+    "pp-marina": {"p": 0.3, "participants": 4},
+    "diana": {"alpha": 0.4},
+}  # DASHA computes a second gradient on a clock, as a client may have been away
+
+
+def log_of(tmp_path, name, keys, compressor=RANDK, fleet=None, **run):
+    tables = loops.tables({"name": name} | keys, compressor, rounds=30, **run)
+    path = tmp_path / f"{len(list(tmp_path.iterdir()))}.h5"
+    run_tables(tables | ({"fleet": fleet} if fleet else {}), path)
+    return path
+
+
+def modelled(path, keys=KEYS, seed=1):
+    """Seconds of the clients alone: a server's seconds are none."""
+    log = read(path)
+    for name in log.columns:
+        if name.startswith("time_"):
+            log.columns[name] = np.zeros(log.rows)
+    fleet = Fleet(**keys)
+    return fleet_seconds(rounds_of(log, fleet), fleet, seed).seconds
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_seconds_after_the_fact_are_those_of_a_simulated_run(name, tmp_path):
+    plain = log_of(tmp_path, name, METHODS[name])
+    timed = log_of(tmp_path, name, METHODS[name], fleet=KEYS | {"simulate": True})
+    expected = columns(timed)["simulated_seconds"]
+    assert modelled(plain) == pytest.approx(expected, rel=1e-9)
+    # the run's participants are no draw of the fleet
+    assert np.array_equal(modelled(plain, seed=2), modelled(plain, seed=1))
+
+
+def test_idle_clients_of_a_compressor(tmp_path):
+    p = 0.4
+    path = log_of(tmp_path, "dcgd", {}, {"name": "bernoulli", "p": p})
+    rows, (who, several) = columns(path), who_sent(read(path))
+    d = int(read(path).attrs["dimension"])
+    up, down = (on_wire(np.array([bits]), 1)[0] for bits in (64.0 * d, 64.0 * d))
+    c, m = Fleet(**KEYS).clients(np.arange(N)), rows["oracle_calls"][-1] / 30 / N
+    taken, now = 2 * c.latency + up / c.up + down / c.down + m * 1e-3 * c.factor, [0.0]
+    for k in range(30):
+        sends = Draw(Streams(SEED), "up", k, 0, N).uniforms(1)[:, 0] < p
+        assert np.array_equal(who(k), np.flatnonzero(sends))
+        now.append(now[-1] + taken[sends].max(initial=0.0))
+    assert several == 1 and np.diff(rows["messages_up"]).min() < N
+    some = np.diff(rows["messages_up"]) > 0
+    assert np.diff(modelled(path))[some] == pytest.approx(np.diff(now)[some], rel=1e-9)
+
+
+def test_a_client_that_sends_two_messages_is_one_client(tmp_path):
+    path = log_of(tmp_path, "scaffold", {"local_steps": 2, "participants": 2})
+    who, several = who_sent(read(path))
+    assert several == 2 and np.diff(columns(path)["messages_up"]).tolist() == [4] * 30
+    for k in (0, 7):
+        assert who(k).tolist() == Draw(Streams(SEED), "sample", k, 0, 1).subsets(N, 2)[0].tolist()
+    slow = {"links": ["1gbit", "1gbit", "1gbit", "1kbit"], "seconds": 0.0}
+    waits = np.diff(modelled(path, slow)) > 1
+    assert waits.tolist() == [3 in who(k).tolist() for k in range(30)]
+
+
+def test_participants_that_the_log_does_not_say_are_drawn_by_the_fleet(tmp_path):
+    few = log_of(tmp_path, "pp-marina", METHODS["pp-marina"], log_every=5)
+    assert who_sent(read(few)) == (None, 1)
+    log = read(log_of(tmp_path, "fedavg", METHODS["fedavg"]))
+    log.columns["messages_up"] = log.columns["messages_up"] * 4 // 3
+    assert who_sent(log) == (None, 1)

@@ -8,7 +8,6 @@ import sys
 import numpy as np
 import pytest
 
-import mpisim
 from mpisim.analysis.formatting import columns, escaped, table
 from mpisim.analysis.rows import all_rows
 from mpisim.runs.log.reader import read, read_all
@@ -96,29 +95,6 @@ def test_list_and_export_have_one_key(varied, command):
     for name in ("label", "n", "status", "stepsize", "seed", "method.stepsize", "loss"):
         assert last[name].tolist() == listed[name].tolist(), name
     assert "problem.data" in listed and "problem.data" not in last
-
-
-def test_a_table_of_costs_is_what_the_command_prints(make_log, command):
-    pandas = pytest.importorskip("pandas")
-    for seed, rate in enumerate((0.1, 0.2, 0.4), start=1):
-        folder = make_log(seed=seed, rate=rate).parent
-    make_log(stepsize="0.5", rate=1e-6)
-    target = 1e-2
-    costs = mpisim.table(folder, target)
-    text = command("show", folder / "*.h5", "--target", f"grad_norm_sq={target}")
-    assert text == f"{costs}\n"
-    first = next(cost for cost in costs if cost.runs == 3)
-    rounds = [np.ceil(np.log(1 / target) / rate) for rate in (0.1, 0.2, 0.4)]
-    assert first.round == pytest.approx(np.mean(rounds)) and first.medians["round"] == rounds[1]
-    frame = costs.to_pandas()
-    assert isinstance(frame, pandas.DataFrame) and sorted(frame["runs"]) == [1, 3]
-    row = frame[frame["runs"] == 3].iloc[0]
-    assert row["round_deviation"] == pytest.approx(np.std(rounds, ddof=1))
-    assert row["round_median"] == rounds[1] and row["method.stepsize"] == "theory"
-    none = next(cost for cost in costs if cost.runs == 1)
-    assert none.round is None and np.isnan(none.bits_per_worker) and none.medians == {}
-    both = mpisim.table(folder, [1e-2, "loss<=0.5"], network="10mbit,1ms")
-    assert len(both) == 4 and "10mbit" in both.to_text("csv")
 
 
 HEAD, ROWS = ["name", "n", "x"], [["a_b | c", 7, 1 / 3], ["", None, 12345678.0]]

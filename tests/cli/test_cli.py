@@ -2,8 +2,6 @@
 
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ from mpisim.cli.parser import TABLE
 from mpisim.core import launcher
 from mpisim.runs.experiment import parse
 from mpisim.runs.labels import headline
-from tests.comm.jobs import ROOT
+from tests.comm.jobs import ended, python
 from tests.helpers import settings, table
 
 LOGISTIC = "problem={ name = 'logistic', data = 'sample', workers = 3 }"
@@ -31,9 +29,7 @@ assert not [name for name in sys.modules if name.startswith("mpi4py")], "MPI was
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("words", ["--help", "run --help", "plot --help", "--version", "data list"])
 def test_mpi_is_not_started_for(words):
-    code = NO_MPI.format(arguments=words.split())
-    job = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
-    assert job.returncode == 0, job.stderr
+    python(NO_MPI.format(arguments=words.split()))
 
 
 RUN = """
@@ -57,14 +53,8 @@ def test_a_run_of_one_process_imports_what_it_uses(tmp_path):
     method = "method={ name = 'marina', stepsize = 0.1 }"
     words = settings(LOGISTIC, method, "compressor={ name = 'randk', k = 2 }", "run.rounds=1")
     assert main(["run", *words, "--out", str(tmp_path / "first.h5")]) == 0  # prepares the data
-    job = subprocess.run(
-        [sys.executable, "-c", RUN, "run", *words, "--out", str(tmp_path / "log.h5")],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=True,
-    )
-    assert UNUSED & set(job.stdout.split()) == set()
+    loaded = python(RUN, "run", *words, "--out", str(tmp_path / "log.h5"))
+    assert UNUSED & set(loaded.split()) == set()
 
 
 @pytest.mark.parametrize(
@@ -171,10 +161,8 @@ def test_the_first_line_comes_before_mpi_and_the_data(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
-    command = [sys.executable, "-c", FIRST, "run", *WORDS, "--out", str(tmp_path / "log.h5")]
-    job = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-    assert job.returncode == 0, job.stderr
-    assert job.stdout.startswith("MARINA, RandK (K = 2), quadratic, n = 2, d = 9, 20 rounds, 3 ran")
+    line = python(FIRST, "run", *WORDS, "--out", str(tmp_path / "log.h5"))
+    assert line.startswith("MARINA, RandK (K = 2), quadratic, n = 2, d = 9, 20 rounds, 3 ran")
 
 
 @pytest.mark.drawn(3)
@@ -206,5 +194,4 @@ def test_completion_in_bash(words, result, tmp_path, capsys):
     script.write_text(capsys.readouterr().out)
     ask = f"source {script}; COMP_WORDS=(mpisim {' '.join(words)}); COMP_CWORD={len(words)}"
     ask += '; _shtab_mpisim; echo "${COMPREPLY[@]}"'
-    job = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert job.stdout.split() == [result]
+    assert ended("bash", "-c", ask).stdout.split() == [result]

@@ -11,7 +11,7 @@ import pytest
 
 from mpisim.cli import main
 from mpisim.core.terminal import one_line, printable
-from tests.comm.jobs import HANG_SECONDS, ROOT
+from tests.comm.jobs import ended
 from tests.helpers import run_tables, table
 from tests.malformed import CASES, prepare
 
@@ -84,15 +84,7 @@ def test_output_that_cannot_be_written_is_one_line(capsys, monkeypatch):
 
 def shell(command: str, **environment: str) -> subprocess.CompletedProcess:
     """``mpisim COMMAND`` by a shell, which may close and redirect its streams."""
-    line = f"{sys.executable} -m mpisim {command}"
-    return subprocess.run(
-        ["sh", "-c", line],
-        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+    return ended("sh", "-c", f"{sys.executable} -m mpisim {command}", code=None, **environment)
 
 
 @pytest.mark.drawn(3)

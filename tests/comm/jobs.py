@@ -28,6 +28,21 @@ def environment() -> dict[str, str]:
     return os.environ | extra
 
 
+def ended(
+    *command: str, code: int | None = 0, cwd: Path | str = ROOT, **variables: str
+) -> subprocess.CompletedProcess:
+    """Run a command with these variables; output as text. Its exit code must be ``code``."""
+    options = {"cwd": cwd, "env": environment() | variables, "timeout": HANG_SECONDS}
+    job = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    assert code in (None, job.returncode), job.stdout + job.stderr
+    return job
+
+
+def python(code: str, *words: str, **variables: str) -> str:
+    """What this code prints in a process of its own."""
+    return ended(sys.executable, "-c", code, *words, **variables).stdout
+
+
 def mpirun(
     ranks: int, *arguments: str, timeout: float | None = HANG_SECONDS, **options
 ) -> subprocess.CompletedProcess:

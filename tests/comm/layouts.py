@@ -1,6 +1,6 @@
 """Started by test_layouts under mpirun: experiments.toml on 1 rank, and on 2, 3 or 6.
 
-The argument is a seed, which draws a tenth of the experiments; each is run in one of six layouts.
+The argument is a seed, which draws one in twenty of the experiments, each in one of six layouts.
 With --all instead (`make trial`) all are run in all layouts. Then runs that other ranks continue.
 Where there are three ranks, they wait asleep.
 
@@ -44,9 +44,9 @@ def experiments() -> Iterator[dict[str, Any]]:
 
 
 def some(cases: Iterable[T], seed: int | None) -> list[T]:
-    """A tenth of the cases, drawn by ``seed``, in random order; all if it is None."""
+    """One in twenty of the cases, drawn by ``seed``, in random order; all if it is None."""
     every = list(cases)
-    return every if seed is None else Random(seed).sample(every, len(every) // 10)
+    return every if seed is None else Random(seed).sample(every, len(every) // 20)
 
 
 def compare(groups: dict[int, MPI.Intracomm], folder: Path, seed: int | None) -> int:

@@ -8,9 +8,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import norm
 
-from mpisim.comm import fleet_data
-from mpisim.comm.aggregation import Server
-from mpisim.comm.attacks import Attack
+from mpisim.comm import fleet
+from mpisim.comm.byzantine import Attack, Server
 from mpisim.comm.clock import Clock
 from mpisim.comm.fleet import Fleet
 from mpisim.core.rng import Draw, Streams, normals
@@ -22,49 +21,12 @@ from tests.methods.test_downlink import GAMMA
 
 DRAW = Draw(Streams(1), "buckets", 0, 0, 1)
 ROWS = np.random.default_rng(0).standard_normal((11, 5))
-RULES = [
-    {"aggregate": "median"},
-    {"aggregate": "trimmed-mean", "trim": 0.3},
-    {"aggregate": "geometric-median", "steps": 60},
-    {"aggregate": "centered-clipping", "clip": 3.0},
-]
-
-
-@pytest.mark.parametrize("rule", RULES, ids=lambda item: item["aggregate"])
-class TestEveryRule:
-    def test_moves_with_its_values_and_not_with_their_order(self, rule):
-        server, shift = Server(**rule), np.arange(5.0)
-        combined = server.combine(ROWS, DRAW)
-        assert np.allclose(server.combine(ROWS + shift, DRAW), combined + shift, atol=1e-9)
-        assert np.allclose(server.combine(ROWS[::-1].copy(), DRAW), combined, atol=1e-9)
-        same = np.tile(ROWS[0], (6, 1))
-        assert np.allclose(server.combine(same, DRAW), ROWS[0], rtol=1e-12)
-
-    def test_no_three_of_eleven_move_it_far(self, rule):
-        wrong = ROWS.copy()
-        wrong[-3:] = 1e9
-        away = np.linalg.norm(Server(**rule).combine(wrong, DRAW) - ROWS[:-3].mean(axis=0))
-        assert away < 15 < np.linalg.norm(wrong.mean(axis=0))
 
 
 def test_the_geometric_median_has_the_least_sum_of_distances():
     result = Server(aggregate="geometric-median", steps=300).combine(ROWS, DRAW)
     best = minimize(lambda z: np.linalg.norm(ROWS - z, axis=1).sum(), ROWS.mean(axis=0), tol=1e-10)
     assert np.linalg.norm(result - best.x) < 1e-4
-
-
-def test_rules_by_coordinate():
-    assert np.array_equal(Server(aggregate="median").combine(ROWS, DRAW), np.median(ROWS, axis=0))
-    trimmed = Server(aggregate="trimmed-mean", trim=0.2).combine(ROWS, DRAW)
-    assert np.allclose(trimmed, np.sort(ROWS, axis=0)[2:-2].mean(axis=0), rtol=1e-14)
-
-
-def test_buckets_are_means_of_all_messages_each_once():
-    """With the mean behind them they change nothing if they are of the same size."""
-    one = Server(buckets=3).combine(ROWS[:9], DRAW)
-    assert np.allclose(one, ROWS[:9].mean(axis=0), rtol=1e-13)
-    medians = Server(aggregate="median", buckets=11).combine(ROWS, DRAW)
-    assert np.allclose(medians, ROWS.mean(axis=0), rtol=1e-13)
 
 
 def geometric_median(rows, steps=8):
@@ -276,7 +238,7 @@ def test_byz_vr_marina(attack, aggregate, p=0.3, b=7, T=20):
 MILLION = np.arange(1_000_000)
 
 
-TABLE = Path(fleet_data.__file__).with_name("mlab.csv")
+TABLE = Path(fleet.__file__).with_name("mlab.csv")
 COUNTRIES = list(csv.DictReader(line for line in TABLE.read_text().splitlines() if line[0] != "#"))
 LEVELS = np.array([0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99])
 

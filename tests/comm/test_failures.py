@@ -7,7 +7,6 @@ import re
 import select
 import shlex
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -16,6 +15,7 @@ import h5py
 import pytest
 
 from mpisim.cli import main
+from tests.comm import jobs
 from tests.comm.jobs import HANG_SECONDS, ROOT, environment, mpirun, needs_mpirun
 from tests.helpers import columns
 from tests.malformed import CASES, prepare
@@ -107,15 +107,7 @@ guarded(lambda comm: ctypes.string_at(0))
 
 def test_a_crash_ends_a_rank_without_a_handler_that_may_hang():
     """Open MPI's prints "Process received signal" and allocates memory."""
-    job = subprocess.run(
-        [sys.executable, "-c", CRASH],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
-    assert job.returncode == -signal.SIGSEGV
+    job = jobs.ended(sys.executable, "-c", CRASH, code=-signal.SIGSEGV)
     assert "Fatal Python error: Segmentation fault" in job.stderr
     assert "string_at" in job.stderr and "Process received signal" not in job.stderr
 

@@ -37,15 +37,6 @@ def test_blocks_are_contiguous_and_even(n, ranks):
     assert sizes.max() - sizes.min() <= 1
 
 
-def test_average_is_the_mean_of_what_was_decoded():
-    network, v = star(), np.random.default_rng(0).normal(size=(4, 9))
-    g = network.average(network.dense(v))
-    expected = np.zeros(9)
-    for row in v.astype(np.float32):
-        expected += row
-    assert np.array_equal(g, (expected / 4).astype(np.float32))
-
-
 def test_the_broadcast_can_be_compressed():
     network, v = star(), np.random.default_rng(0).normal(size=9)
     sent = network.broadcast(v, make({"name": "topk", "k": 3}).bind(9, 4, network.precision))

@@ -11,13 +11,10 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import COMPRESSORS, make
-from mpisim.compressors.quantization import Qsgd
-from mpisim.compressors.sparse import RandK
 from mpisim.core.errors import InputError
 from mpisim.core.numerics.sums import ordered_sum
-from mpisim.core.rng import Draw
 from mpisim.testing import assert_all, compressor_checks
-from mpisim.testing.moments import biased, dependent, vectors
+from mpisim.testing.moments import vectors
 from tests.compressors.cases import CASES, SINGLE, draw, name_of
 from tests.helpers import sampled
 from tests.wire.messages import PRECISIONS, contents
@@ -132,44 +129,6 @@ def test_a_client_that_draws_again(case):
     drawn = [compressor.compress(v, one).decoded()[1:4] for one in again]
     unlike = sum(len({row.tobytes() for row in rows}) > 1 for rows in drawn)
     assert unlike > 5 if draws(case, compressor) else unlike == 0
-
-
-V = np.random.default_rng(4).standard_normal(12)
-
-
-class AllAlike(RandK):
-    """The published code's mistake: all workers keep the same coordinates."""
-
-    def form(self, draw: Draw):
-        rows = np.tile(draw.block(0, 1).subsets(self.d, self.k), (draw.workers, 1))
-        from mpisim.wire.sparse import SeededForm
-
-        return SeededForm.of_rows(self.d, self.precision, rows, self.d / self.k)
-
-
-class Lower(Draw):
-    """Uniforms squared: rounding up too often."""
-
-    def words(self, count):
-        u = super().words(count) >> np.uint64(32)
-        return (u * u) & np.uint64(2**64 - 1)
-
-
-def test_shared_coordinates_are_seen():
-    compressor = AllAlike(3).bind(12, 1, SINGLE)
-    pairs = (compressor.compress(np.tile(V, (2, 1)), draw(2, round=r)) for r in range(500))
-    c = np.vstack([pair.decoded() for pair in pairs])
-    assert not biased(c[::2], V, compressor.omega)
-    assert dependent(c, V, compressor.omega)
-
-
-def test_biased_rounding_is_seen():
-    n = 4000
-    compressor = Qsgd(2).bind(12, 1, SINGLE)
-    source = draw(n)
-    wrong = Lower(source.streams, source.purpose, source.round, 0, n)
-    c = compressor.compress(np.tile(V, (n, 1)), wrong).decoded()
-    assert biased(c, V, compressor.omega)
 
 
 REFUSED = Path(__file__).with_name("refused.txt").read_text().splitlines()[1:]

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard as matrix
 
-from mpisim.comm.aggregation import Server
 from mpisim.compressors import make
 from mpisim.compressors.rotation import normal_points
 from mpisim.wire.carried import RotatedForm, hadamard
@@ -59,22 +58,10 @@ def worst_for_the_infinity_norm(d, s):
 
 
 @pytest.mark.parametrize("norm", ["2", "inf"])
-@pytest.mark.parametrize("s", [1, 2, 5, 300])
-def test_qsgd_over_all_roundings(s, norm):
-    for v in qsgd_vectors(s, norm):
-        size = np.linalg.norm(v) if norm == "2" else np.abs(v).max()
-        y = s * np.abs(v) / size
-        table = {"name": "qsgd", "s": s, "norm": norm}
-        compressor, c, weights = outcomes_of_rounding(table, v, y - np.floor(y))
-        np.testing.assert_allclose(weights @ c, v, rtol=1e-9, atol=1e-12)
-        assert variance(c, v, weights) <= compressor.omega + 1e-12
-        assert weights @ (c != 0).sum(axis=1) <= compressor.density + 1e-9
-
-
-@pytest.mark.parametrize("norm", ["2", "inf"])
 @pytest.mark.parametrize(
     "table",
     [
+        *({"name": "qsgd", "s": s} for s in (1, 2, 5, 300)),
         {"name": "block-quant", "blocks": 2, "s": 1},
         {"name": "block-quant", "blocks": 1, "s": 3},
         {"name": "block-quant-plus", "blocks": 2, "beta": 9.0},
@@ -153,22 +140,6 @@ def reference_topk(v, k):
     return np.array([v[j] if j in keep else 0.0 for j in range(v.size)])
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("d", [1, 2, 17, 400])
-def test_topk_keeps_the_largest_and_breaks_ties_by_index(d, dtype):
-    rng = np.random.default_rng(d)
-    v = np.vstack([rng.standard_normal((5, d)), rng.integers(-2, 3, (5, d)), np.ones((1, d))])
-    v = np.vstack([v, 10.0 ** rng.uniform(-40, 35, (3, d)), np.zeros((1, d))]).astype(dtype)
-    for k in {1, d // 2 or 1, d}:
-        compressor = make({"name": "topk", "k": k}).bind(d, len(v), DOUBLE)
-        message = compressor.compress(v, draw(len(v)))
-        assert np.all(np.diff(message.indices, axis=1) > 0)
-        c = message.decoded()
-        np.testing.assert_array_equal(c, [reference_topk(row, k) for row in v])
-        squares = ((c - v) ** 2).sum(axis=1), (v.astype(float) ** 2).sum(axis=1)
-        assert np.all(squares[0] <= (1 - compressor.alpha) * squares[1] * (1 + 1e-6))
-
-
 @pytest.mark.parametrize(("d", "k"), [(1, 1), (5, 2), (9, 4), (30, 3)])
 def test_toplek_keeps_as_few_as_alpha_allows(d, k):
     """Two neighbouring TopK, so that E |C(v) - v|^2 = (1 - k / d) |v|^2."""
@@ -194,26 +165,6 @@ def test_randseqk_keeps_a_run_of_coordinates_from_any_first_one():
     result = {tuple(row) for row in c}
     assert result == {tuple(np.where(run, d / k * v, 0)) for run in runs}
     assert np.mean([*result], axis=0) == pytest.approx(v)
-
-
-def test_the_median_of_signs_is_their_majority():
-    v = np.random.default_rng(2).standard_normal((7, 300))
-    compressor = make({"name": "scaled-sign", "scale": "one"}).bind(300, 7, SINGLE)
-    votes = compressor.compress(v, draw(7)).decoded()
-    assert np.array_equal(votes, np.sign(v))
-    majority = Server("median").combine(votes, draw(1))
-    assert np.array_equal(majority, np.sign(votes.sum(axis=0)))
-
-
-def test_scaled_sign_is_its_formula():
-    v = np.random.default_rng(1).standard_normal((6, 13))
-    v[0], v[1, 4], v[2, 5] = 0, 0.0, -0.0
-    compressor = make({"name": "scaled-sign"}).bind(13, 6, DOUBLE)
-    c = compressor.compress(v, draw(6)).decoded()
-    l1 = np.abs(v).sum(axis=1)
-    np.testing.assert_allclose(c, l1[:, None] / 13 * np.where(v < 0, -1, 1), rtol=1e-14)
-    square = (v**2).sum(axis=1)
-    np.testing.assert_allclose(((c - v) ** 2).sum(axis=1), square - l1**2 / 13, atol=1e-12)
 
 
 @pytest.mark.parametrize("size", [1, 2, 8, 64])
@@ -248,24 +199,6 @@ def test_two_equal_entries_attain_it():
     v = np.array([0.0, 2.0, 0, 0, 0, -2.0, 0, 0])
     _, c = over_all_signs({"name": "drive"}, v)
     assert ((c - v) ** 2).sum(axis=1).mean() == pytest.approx(0.5 * (v @ v), rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("scale", "limit"), [("least", 1 - 2 / np.pi), ("unbiased", np.pi / 2 - 1)]
-)
-@pytest.mark.parametrize("kind", ["normal", "one large"])
-def test_long_vectors(scale, limit, kind):
-    """Rotated coordinates are nearly normal, whatever v is but for few large entries: these are
-    +-|v| / sqrt(D) and cost no error at all."""
-    d = 4096
-    v = np.random.default_rng(0).standard_normal((20, d))
-    if kind == "one large":
-        v = 1e-9 * v
-        v[:, 3] = 1
-        limit = 0
-    c = make({"name": "drive", "scale": scale}).bind(d, 20, SINGLE).compress(v, draw(20)).decoded()
-    errors = ((c - v) ** 2).sum(axis=1) / (v**2).sum(axis=1)
-    np.testing.assert_allclose(errors.mean(), limit, atol=0.02)
 
 
 @pytest.mark.parametrize(

@@ -14,17 +14,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.numerics import triangles
 from mpisim.testing import assert_all, compressor_checks
 from tests.compressors.cases import DOUBLE, SINGLE, draw
-from tests.helpers import run_tables, table
 from tests.wire.messages import contents
-
-
-def test_layers_are_those_of_x_alone():
-    inner = {"name": "scaled-sign", "layerwise": True}
-    smooth = {"name": "smooth", "inner": inner}
-    diana = {"name": "diana", "stepsize": 0.1}
-    with pytest.raises(InputError, match=r"compressor\.inner\.layerwise: True is not allowed"):
-        run_tables(table(diana, smooth, problem={"name": "logistic"}))
-
 
 EACH = [  # a compressor of each layer
     {"name": "identity"},

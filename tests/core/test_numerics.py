@@ -181,15 +181,6 @@ def draw(first, workers, seed=3, purpose="up", round=5):
     return Draw(Streams(seed), purpose, round, first, workers)
 
 
-def test_every_part_of_the_address_matters():
-    several = [draw(0, 2), draw(2, 2), draw(0, 2, seed=4), draw(0, 2, purpose="down")]
-    several += [draw(0, 2, round=6), Draw(Streams(3), "up", 5, 0, 2, message=1)]
-    words = [one.words(4) for one in several]
-    words.append(Draw(Streams(3), "up", 5, 0, 2, np.array([1, 1, 1])).words(4)[1:])
-    assert len({w.tobytes() for w in words}) == len(words)
-    assert np.unique(np.concatenate([w.ravel() for w in words])).size == 56
-
-
 @pytest.mark.drawn(10)
 @pytest.mark.parametrize("seed", [0, 9, 2**63 - 1])
 @pytest.mark.parametrize(("purpose", "round"), [("x", 0), ("up/shared", 2**31)])
@@ -211,14 +202,6 @@ def test_it_is_numpys_philox(seed, purpose, round, first, workers, count, messag
     if repetition == 0:
         every = Draw(Streams(seed), purpose, round, 0, 1, message=message).block(first, workers)
         assert np.array_equal(every.words(count), expected)
-
-
-@pytest.mark.parametrize("clients", [[0, 3, 4, 8], [9], list(range(10))])
-def test_who_draws_does_not_matter(clients):
-    some = Draw(Streams(3), "up", 5, 0, 10, np.array(clients))
-    rows = np.arange(7, 17)
-    assert np.array_equal(some.subsets(20, 3), draw(0, 10).subsets(20, 3)[clients])
-    assert np.array_equal(some.batches(rows[clients], 5), draw(0, 10).batches(rows, 5)[clients])
 
 
 def test_uniforms_and_shared_words():

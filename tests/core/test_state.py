@@ -52,14 +52,6 @@ def test_state_is_what_is_declared_and_set_whatever_changed_it():
     assert part._bind().state() == {"rounds": 0}  # a copy has no state of the run before it
 
 
-def test_what_is_not_declared_cannot_be_set_in_a_run():
-    part = Part()._bind()
-    with pytest.raises(InputError, match=r"test_state\.Part: its attribute 'queue' .*`queue = Sh"):
-        part.queue = 3
-    with pytest.raises(InputError, match=r"`rows = PerWorker\(\)` \(or AtServer or Shared\)"):
-        part.rows = np.zeros((3, 2))
-
-
 CHANGEABLE = [[], {}, set(), bytearray(), deque(), array("i"), itertools.count(), (1, [2])]
 
 

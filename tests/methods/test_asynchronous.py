@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import heapq
-import re
 
 import numpy as np
 import pytest
 from scipy.optimize import brentq
 
 from mpisim.comm.links import on_wire
-from mpisim.core.errors import InputError
 from mpisim.core.rng import Draw, Streams
 from mpisim.methods.estimators.asynchronous import allocation, equilibrium_time
 from tests.helpers import columns, run_tables
@@ -141,36 +139,6 @@ def test_every_step_and_time_is_that_of_a_heap(name, tmp_path):
     assert rows["idle_share"][-1] == pytest.approx(1 - loop.spent / (N * loop.now))
 
 
-@pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize(
-    ("more", "line"),
-    [
-        ({"server": {"aggregate": "median"}}, "server: a rule other than the mean is not allowed"),
-        ({"server": {"buckets": 2}}, "server: a rule other than the mean is not allowed"),
-        ({"attack": {"name": "ipm", "share": 0.2}}, "attack.name: 'ipm' is not allowed"),
-        ({"attack": {"name": "alie", "share": 0.2}}, "attack.name: 'alie' is not allowed"),
-    ],
-)
-def test_what_needs_several_messages_at_once_is_refused(name, more, line):
-    """The median of one message is that message, and one attacker alone sees no mean of others."""
-    with pytest.raises(InputError, match=re.escape(f"{line} with method {name!r}")):
-        run_tables(tables(name, METHODS[name], rounds=1) | more)
-
-
-def test_a_delay_threshold_of_one_is_rennala_with_one_gradient(tmp_path):
-    one = run_tables(tables("ringmaster", {"threshold": 1}), tmp_path / "a.h5")
-    other = run_tables(tables("rennala", {"collected": 1}), tmp_path / "b.h5")
-    assert np.array_equal(one.x, other.x)
-    first, second = columns(tmp_path / "a.h5"), columns(tmp_path / "b.h5")
-    for name in ("simulated_seconds", "bits_up", "bits_down", "oracle_calls"):
-        assert np.array_equal(first[name], second[name])
-
-
-def test_collecting_from_all_equal_clients_is_gradient_descent():
-    collected = run_tables(tables("rennala", {"collected": N}, None))
-    assert collected.x == pytest.approx(run_tables(tables("gd", {}, None)).x, rel=1e-9)
-
-
 def _variance(t, h, tau, omega, s):
     """Of the weighted mean, over epsilon, at |grad f|^2 = epsilon: 1 / sum of 1 / V_i."""
     b, m = np.floor(t / h), np.floor(t / tau)
@@ -197,16 +165,6 @@ def test_the_equilibrium_time_gives_the_variance_that_is_wanted(seed):
         least = max(a[-1], c[-1])
         best = min(best, max(least, brentq(excess, 1e-9, 1e9)))
     assert t == pytest.approx(best, rel=1e-9)
-
-
-def test_equilibrium_times_by_hand():
-    one = np.array([1.0])
-    # t^2 = (2 omega tau + 2 h s) t + 4 omega tau h s
-    assert equilibrium_time(one, 2 * one, 3.0, 4.0) == pytest.approx(10 + np.sqrt(196))
-    assert equilibrium_time(one, 2 * one, 0.0, 0.0) == 2.0
-    # of n equal workers with omega = 0: 2 h s / n, and at least h
-    assert equilibrium_time(np.ones(4), np.zeros(4), 0.0, 10.0) == pytest.approx(5)
-    assert equilibrium_time(np.ones(40), np.zeros(40), 0.0, 10.0) == pytest.approx(1)
 
 
 # h, tau, omega, s, and what the authors' code makes of them: t, b, m, and w b / sum of w b m

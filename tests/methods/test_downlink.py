@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from mpisim.comm.communicators import OneProcess
-from mpisim.core.errors import InputError
 from mpisim.core.rng import Draw, Streams
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
@@ -113,10 +112,6 @@ def test_columns_of_the_points_of_the_workers():
     spread = ((w - x) ** 2).sum(axis=1).mean()
     assert end.columns["points_spread"][-1] == pytest.approx(spread, rel=1e-10) and spread > 1e-6
     assert np.isnan(end.columns["points_loss"][0])
-    with pytest.raises(
-        InputError, match=r'^run.columns: "points" .* \'naive\', whose workers keep'
-    ):
-        run_tables(tables({"name": "gd"}, **run))
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.analysis.fleet.rounds import rounds_of
 from mpisim.comm.clock import Clock
-from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire
-from mpisim.core.errors import InputError
 from mpisim.core.rng import Draw, Streams
 from mpisim.methods.oracle import Oracle
 from mpisim.problems import PROBLEMS, autoencoder_codes, design, quadratic
-from mpisim.runs.log.reader import read
 from tests.helpers import columns, run_tables
 from tests.methods import loops
 from tests.methods.loops import SEED, N
@@ -146,25 +142,6 @@ def test_rounds_and_seconds_are_those_of_a_plain_loop(name, tmp_path):
     assert 0 < rows["idle_share"][-1] < 1
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_where_all_arrive_the_run_is_that_without_a_fleet(name, tmp_path):
-    compressor = {"name": "randk", "k": 5}
-    for number, fleet in enumerate((None, FLEET)):
-        given = tables(name, METHODS[name], fleet, compressor, rounds=8)
-        run_tables(given, tmp_path / f"{number}.h5")
-    plain, timed = (columns(tmp_path / f"{number}.h5") for number in range(2))
-    assert "simulated_seconds" not in plain
-    for column in ("bits_up", "bits_down", "messages_up"):
-        assert np.array_equal(plain[column], timed[column])
-    assert timed["loss"] == pytest.approx(plain["loss"], rel=1e-12)
-
-
-def test_a_log_with_a_simulated_clock_has_no_other(tmp_path):
-    run_tables(tables("diana", METHODS["diana"], FLEET, rounds=2), tmp_path / "log.h5")
-    with pytest.raises(InputError, match="see its column simulated_seconds"):
-        rounds_of(read(tmp_path / "log.h5"), Fleet("1mbit"))
-
-
 SAMPLE = {"data": "sample"}
 
 
@@ -219,15 +196,3 @@ def test_only_gradients_of_participants_are_computed(name, keys, share, dtype, c
         some = oracle.gradients(x, clients)
         assert some.tobytes() == every[clients].tobytes() and some.shape == (len(clients), x.size)
         assert sum(computed) == share * (oracle.calls - before)
-
-
-def test_shifts_of_those_who_are_away_let_it_converge_and_means_of_who_came_do_not(tmp_path):
-    fleet = FLEET | {"devices": "equal", "dropout": 0.3}
-    end = {}
-    for name, keys in METHODS.items():
-        keys = {"p": 0.3, "participants": N} if name == "pp-marina" else keys | {"stepsize": 0.2}
-        run_tables(tables(name, keys, fleet, l2=0.3, rounds=200), tmp_path / f"{name}.h5")
-        rows = columns(tmp_path / f"{name}.h5")["grad_norm_sq"]
-        end[name] = rows[-50:].max() / rows[0]
-    assert end["dasha"] < 1e-10 and end["diana"] < 1e-10
-    assert min(end["pp-marina"], end["fedavg"]) > 1e-8

@@ -5,7 +5,6 @@ import pytest
 from scipy.stats import norm
 
 from mpisim.comm.communicators import OneProcess
-from mpisim.core.errors import InputError
 from mpisim.core.rng import Draw, Streams
 from mpisim.methods.estimators.powersgd import PowerSGD, orthonormal
 from mpisim.runs.experiment import parse
@@ -77,15 +76,6 @@ def of_rank(rng, rank):
     return np.concatenate([part.ravel() for part in parts])
 
 
-def test_errors_are_sent_later(monkeypatch):
-    """The g^k add up to all gradients but the last errors, which stay bounded."""
-    gradient = of_rank(np.random.default_rng(0), 4)
-    estimator, sent = estimates(monkeypatch, 1, 200 * [gradient])
-    e = 200 * gradient - sent.sum(axis=0)
-    np.testing.assert_allclose(estimator.e_i, np.tile(e, (N, 1)), atol=1e-9)
-    assert 0 < np.linalg.norm(e) < 10 * np.linalg.norm(gradient)
-
-
 def test_the_first_round_keeps_rank_over_the_shorter_side():
     """E|P P^T M|^2 >= r / min(a, b) |M|^2, with equality if all singular values are equal."""
     for values in (np.ones(4), np.array([3.0, 1, 1, 0.5])):
@@ -114,23 +104,3 @@ def test_orthonormal():
     np.testing.assert_allclose(q.T @ q, np.eye(4), atol=1e-13)
     np.testing.assert_allclose(q @ (q.T @ p), p, atol=1e-12)
     assert not orthonormal(np.zeros((5, 2))).any()
-
-
-@pytest.mark.parametrize(
-    ("method", "line"),
-    [
-        ({"rank": 0}, r"^method\.rank: 0 is not allowed; it must be an integer from 1 to 3"),
-        ({"rank": 4}, r"^method\.rank: 4"),
-        ({"rank": 1, "stepsize": "theory"}, r"^method\.stepsize: there is no theorem"),
-    ],
-)
-def test_bad_keys(method, line):
-    bad = tables(1, LOGISTIC)
-    bad["method"] |= method
-    with pytest.raises(InputError, match=line):
-        run_tables(bad)
-
-
-def test_factors_are_not_compressed():
-    with pytest.raises(InputError, match=r"^compressor\.name: 'topk'"):
-        run_tables(tables(1) | {"compressor": {"name": "topk", "k": 3}})

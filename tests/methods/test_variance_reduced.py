@@ -198,19 +198,6 @@ def test_pp_marina_charges_only_drawn_clients(tmp_path):
     assert 3 <= (bits == n * 32 * 123).sum() <= 24
 
 
-def final(method, compressor=RANDK, rounds=30):
-    tables = table(method | {"stepsize": 0.5}, compressor, rounds=rounds, wire="float64")
-    return run_tables(tables).x
-
-
-def test_reductions():
-    """PAGE with p = 1 is DASHA; MVR and SYNC-MVR are the same with b = 0 and p = 0."""
-    assert near(final({"name": "dasha-page", "batch": 3, "p": 1.0}), final({"name": "dasha"}))
-    online = {"batch": 5, "big_batch": 40}
-    never = final({"name": "dasha-sync-mvr", "p": 1e-12} | online)
-    assert near(final({"name": "dasha-mvr", "b": 1e-15} | online), never)
-
-
 SENT = [
     ({"name": "dasha"}, {N * BITS}, {N * M}),
     ({"name": "dasha-page", "batch": 4, "p": 0.2}, {N * BITS}, {N * M, 2 * N * 4}),

@@ -5,7 +5,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from mpisim.core.errors import InputError
 from mpisim.core.numerics.select import largest
 from mpisim.problems import PROBLEMS
 from mpisim.problems.data.arrange import split_images
@@ -77,26 +76,6 @@ def test_losses_and_gradients_against_the_definition(keys):
     np.testing.assert_allclose(gradient, gradients.mean(axis=0), rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.drawn(4)
-@each
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_parts_and_coordinates_have_the_bits_of_full_gradients(keys, dtype):
-    problem, rng = autoencoder(dtype=dtype, **keys), np.random.default_rng(4)
-    for seed in (0, 1, 0, 2):  # codes of two points are kept
-        x = point(problem, seed)
-        dense = autoencoder(dtype=dtype, **keys).gradients(x)
-        out = np.empty((2, problem.d), problem.dtype)
-        for first in range(6):
-            problem.write_gradients(x, first, out)
-            assert out.tobytes() == dense[first : first + 2].tobytes()
-        rows = [np.sort(rng.choice(problem.d, 50, replace=False)) for _ in range(7)]
-        rows[3] = rows[3][:0]
-        ptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
-        values = problem.coordinates(x, ptr, np.concatenate(rows))
-        taken = np.concatenate([dense[i, row] for i, row in enumerate(rows)])
-        assert values.tobytes() == taken.tobytes()
-
-
 @pytest.mark.drawn(2)
 @each
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -135,13 +114,3 @@ def test_minimum_is_that_of_the_principal_components(keys):
     assert f == pytest.approx(eigenvalues[: -problem.d_e].sum(), rel=1e-9, abs=1e-9)
     at_start, at_end = (problem.loss_and_gradient(at)[1] for at in (problem.initial_point(), x))
     assert np.linalg.norm(at_end) < 1e-10 * np.linalg.norm(at_start)
-
-
-def test_what_is_refused():
-    spec = PROBLEMS["autoencoder"](data="sample", images=60)
-    with pytest.raises(InputError, match="no known smoothness constants"):
-        spec.loaded(5, 0, 5, 1, np.dtype(float)).largest_hessian()
-    with pytest.raises(InputError, match=r"problem\.workers: 1200 is not allowed"):
-        PROBLEMS["autoencoder"](data="sample").loaded(1200, 0, 1, 1, np.dtype(float))
-    with pytest.raises(InputError, match="data 'a9a': not an image set; allowed: mnist"):
-        PROBLEMS["autoencoder"](data="a9a").loaded(5, 0, 5, 1, np.dtype(float))

@@ -1,12 +1,233 @@
-"""What every problem, of mpisim or of a plugin, can rely on."""
+"""What every problem can rely on; no bit depends on who computes it, for how many points."""
+
+from functools import partial
 
 import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
+from mpisim.core.lazy_rows import innovations
 from mpisim.core.schema import build
-from mpisim.problems import PROBLEMS, Problem, problem
+from mpisim.methods.oracle import LazyGradients
+from mpisim.problems import PROBLEMS, ExplicitProblem, Problem
+from mpisim.problems import problem as registered
 from tests.helpers import columns, run_tables
+from tests.problems.support import FORMS, NAMES, make_rows, part
+from tests.problems.test_autoencoder import KEYS, autoencoder
+
+N = 6
+RANGES = [(0, 300), (300, 303), (303, 1170), (1170, 1173), (1173, 1950), (1950, 2100)]
+NETWORK = {"model": "small-cnn", "data": "generated", "samples": 90, "width": 0.1, "pool": 4}
+NETWORK |= {"chunk": 8, "augment": True, "device": "cpu"}
+
+
+class Bowls(Problem):
+    """A plugin's problem for points (d,) alone: f_i(x) = |x - i|^2 / 2."""
+
+    def load(self, n, first, count, seed, dtype):
+        self.n, self.first, self.m, self.d, self.dtype = n, first, count, 4, dtype
+        self.rows, self.identical, self.identity = np.full(count, 3), n == 1, "bowls"
+        self.centres = np.arange(first, first + count)[:, None]
+
+    def losses_and_gradients(self, x):
+        assert x.shape == (4,)
+        return ((x - self.centres) ** 2).sum(axis=1) / 2, x - self.centres
+
+    def batch_gradients(self, x, batch):
+        return (x - self.centres) * (1 + batch.sum(axis=1, keepdims=True))
+
+    def batch_changes(self, x, y, batch):
+        assert x.shape == y.shape == (4,)
+        return (x - y) * (1 + batch.sum(axis=1, keepdims=True))
+
+
+class Explicit(Bowls, ExplicitProblem):
+    """The same by single coordinates."""
+
+    def losses_and_gradients(self, x):
+        return super().losses_and_gradients(x)[0], self.gradients(x)
+
+    def gradients(self, x):
+        return ExplicitProblem.gradients(self, x)
+
+    def loss_and_gradient(self, x):
+        raise NotImplementedError
+
+    def coordinates(self, x, ptr, indices):
+        assert x.shape == (4,)
+        return x[indices] - np.repeat(self.centres[:, 0], np.diff(ptr))
+
+    def write_gradients(self, x, first, out):
+        out[:] = x - self.centres[first : first + len(out)]
+
+
+def glm(name, form, **keys):
+    """Of rows by hand, so many that a worker has several chunks."""
+    a, y = (np.tile(v, reps) for v, reps in zip(make_rows(form), ((3, 1), 3), strict=True))
+    ranges = [(0, 700)] * N if keys.get("split") else RANGES
+    keys |= {"dense": form == "dense", "l2": 0.1}
+    return lambda *block, dtype: part(name, a, y, ranges, *block, dtype=dtype, **keys)
+
+
+def loaded(name, **keys):
+    def load(first, count, *, dtype):
+        if name == "torch":
+            pytest.importorskip("torch")
+        return PROBLEMS[name](**keys).loaded(N, first, count, 3, np.dtype(dtype))
+
+    return load
+
+
+def plugin(kind):
+    return lambda first, count, *, dtype: kind().loaded(N, first, count, 3, np.dtype(dtype))
+
+
+MADE = {  # workers first, ..., first + count - 1 of N
+    **{f"{name} {form}": glm(name, form) for name in NAMES for form in FORMS},
+    **{f"autoencoder {keys}": partial(autoencoder, N, **keys) for keys in KEYS},
+    "homogeneous": glm("logistic", "sparse", split="homogeneous"),
+    "quadratic": loaded("quadratic", dimension=9, noise=0.8),
+    "torch": loaded("torch", **NETWORK),
+    "tested": loaded("logistic", data="sample", test_="sample", split="shuffled"),
+}
+PLUGINS = {"plugin": plugin(Bowls), "explicit plugin": plugin(Explicit)}
+
+
+@pytest.fixture(params=MADE | PLUGINS)
+def problem(request):
+    dtype = "float32" if request.param == "torch" else "float64"
+    return (MADE | PLUGINS)[request.param](0, N, dtype=dtype)
+
+
+def points(problem, seed=0):
+    """(m, d), as the problem has its vectors."""
+    xs = 0.1 * np.random.default_rng(seed).standard_normal((problem.m, problem.d))
+    return problem.arrays.placed(xs.astype(problem.dtype), "")
+
+
+def diagonal(results):
+    """Row i of result i."""
+    return np.array([np.asarray(one)[i] for i, one in enumerate(results)])
+
+
+def same(result, expected):
+    result, expected = np.asarray(result), np.asarray(expected)
+    assert result.dtype == expected.dtype and result.tobytes() == expected.tobytes()
+
+
+@pytest.mark.drawn(10)
+def test_rows_have_the_bits_of_single_points(problem):
+    xs, ys = points(problem), points(problem, 1)
+    batch = np.random.default_rng(2).integers(0, problem.rows.min(), (N, 3))
+    members = np.array([3, 0])
+    calls = {
+        "losses": (lambda x: problem.losses(x)),
+        "gradients": (lambda x: problem.gradients(x)),
+        "loss of both": (lambda x: problem.losses_and_gradients(x)[0]),
+        "gradient of both": (lambda x: problem.losses_and_gradients(x)[1]),
+        "batches": (lambda x: problem.batch_gradients(x, batch)),
+    }
+    for call in calls.values():
+        same(call(xs), diagonal(call(x) for x in xs))
+        same(call(0 * xs + xs[1]), call(xs[1]))
+    some = problem.gradients_of(xs[members], members)
+    same(some, np.asarray(problem.gradients(xs))[members])
+    changes = [problem.batch_changes(x, y, batch) for x, y in zip(xs, ys, strict=True)]
+    same(problem.batch_changes(xs, ys, batch), diagonal(changes))
+    from_one = [problem.batch_changes(x, ys[2], batch) for x in xs]
+    same(problem.batch_changes(xs, ys[2], batch), diagonal(from_one))
+    to_one = [problem.batch_changes(xs[2], y, batch) for y in ys]
+    same(problem.batch_changes(xs[2], ys, batch), diagonal(to_one))
+    some = problem.batch_gradients_of(xs[members], batch[members], members)
+    same(some, np.asarray(problem.batch_gradients(xs, batch))[members])
+    some = problem.batch_gradients_of(xs[1], batch[members], members)
+    same(some, np.asarray(problem.batch_gradients(xs[1], batch))[members])
+    nobody = np.arange(0)
+    assert problem.batch_gradients_of(xs[nobody], batch[nobody], nobody).shape == (0, problem.d)
+    assert problem.gradients_of(xs[nobody], nobody).shape == (0, problem.d)
+
+
+@pytest.mark.drawn(10)
+def test_lazy_rows_have_the_bits_of_gradients(problem):
+    if not problem.explicit:
+        pytest.skip("its gradients are never lazy")
+    xs, ys = points(problem), points(problem, 1)
+    lazy, dense = LazyGradients(problem, xs), problem.gradients(xs)
+    rng = np.random.default_rng(3)
+    rows = [np.sort(rng.choice(problem.d, k, replace=False)) for k in (3, 0, 2, 4, 1, 4)]
+    ptr, indices = np.cumsum([0, *map(len, rows)]), np.concatenate(rows)
+    owner = np.repeat(np.arange(N), np.diff(ptr))
+    same(lazy.dense(), dense)
+    same(lazy.rows(1, 3), dense[1:3])
+    same(lazy.take(ptr, indices), dense[owner, indices])
+    for other in (ys, ys[0]):
+        at_other = problem.gradients(other)
+        change, back = dense - at_other, at_other - dense
+        difference = lazy - LazyGradients(problem, other)
+        same(difference.take(ptr, indices), change[owner, indices])
+        same(difference.dense(), change)
+        same((LazyGradients(problem, other) - lazy).take(ptr, indices), back[owner, indices])
+    state = np.asarray(ys).copy()
+    for x in (xs[0], xs, xs[0]):  # bounds of one point say nothing after another in between
+        exact = problem.gradients(x) - state
+        result, values = innovations(LazyGradients(problem, x), state).largest(1)
+        same(result[:, 0], np.argmax(np.abs(exact), axis=1))
+        same(values[:, 0], np.take_along_axis(exact, result, axis=1)[:, 0])
+        state += exact if x is xs else 0
+
+
+@pytest.mark.parametrize("shape", [(3,), (N, 3), (N - 1, 9), (N, 9, 1), ()])
+def test_other_shapes_are_one_line(shape):
+    problem = loaded("quadratic", dimension=9)(0, N, dtype="float64")
+    bowls = plugin(Bowls)(0, N, dtype="float64")
+    x, y, batch = np.zeros(shape), np.zeros(9), np.zeros((N, 1), np.int64)
+    for call in (
+        lambda: problem.gradients(x),
+        lambda: problem.batch_gradients(x, batch),
+        lambda: problem.batch_changes(y, x, batch),
+        lambda: problem.coordinates(x, np.zeros(N + 1, np.int64), np.arange(0)),
+        lambda: problem.gradients_of(x, np.arange(N)),
+        lambda: problem.batch_gradients_of(x, batch, np.arange(N)),
+        lambda: bowls.losses(x),
+        lambda: bowls.gradients_of(x, np.arange(N)),
+    ):
+        with pytest.raises(ValueError, match=r"^points of shape .*; allowed: \(\d,\) for one, or"):
+            call()
+
+
+@pytest.mark.drawn(12)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+def test_blocks_do_not_change_a_bit(make, dtype):
+    everyone = make(0, N, dtype=dtype)
+    away = 0.1 * np.random.default_rng(0).standard_normal(everyone.d).astype(dtype)
+    x = everyone.initial_point() + everyone.arrays.placed(away, "")
+    batch = np.random.default_rng(1).integers(0, everyone.rows.min(), (N, 7))
+
+    def results(problem):
+        rows = batch[problem.first : problem.first + problem.m]
+        out = [*problem.losses_and_gradients(x), problem.losses(x), problem.gradients(x)]
+        out += [problem.batch_gradients(x, rows), problem.batch_changes(x, x / 2, rows)]
+        if problem.name in (*NAMES, "quadratic"):
+            hessian = problem.largest_hessian()
+            out += [hessian.norms(), hessian.diagonals(), hessian.times(x), problem.sample_norms()]
+        return out + (list(problem.test(x)) if problem.tested else [])
+
+    expected = [np.asarray(one) for one in results(everyone)]
+    assert expected[1].dtype == dtype and expected[0].dtype == np.float64
+    for blocks in ([1] * N, [2, 4], [0, 3, 0, 3]):
+        parts = [make(sum(blocks[:i]), count, dtype=dtype) for i, count in enumerate(blocks)]
+        for one, *others in zip(expected, *map(results, parts), strict=True):
+            assert np.concatenate(others).tobytes() == one.tobytes()
+        for problem in parts:
+            assert np.array_equal(problem.initial_point(), everyone.initial_point())
+            assert (problem.identical, problem.convex) == (everyone.identical, everyone.convex)
+            if problem.explicit:
+                (f, gradient), (f_all, all_gradient) = (
+                    one.loss_and_gradient(x) for one in (problem, everyone)
+                )
+                assert f == f_all and np.array_equal(gradient, all_gradient)
+
 
 TABLES = {
     "quadratic": {"dimension": 6, "noise": 0.3},
@@ -19,7 +240,7 @@ TABLES = {
 def shifted():
     """A problem of a plugin: f_i(x) = |x - i|^2 / 2, defined by losses and gradients."""
 
-    @problem("shifted")
+    @registered("shifted")
     class Shifted(Problem):
         size: int = 3
 
@@ -37,8 +258,7 @@ def shifted():
         def batch_gradients(self, x, batch):
             return self.gradients(x)
 
-    yield Shifted
-    del PROBLEMS["shifted"]
+    return Shifted
 
 
 def test_losses_and_gradients_make_a_problem(shifted, tmp_path):
@@ -54,7 +274,7 @@ def test_losses_and_gradients_make_a_problem(shifted, tmp_path):
 def test_a_problem_without_gradients_is_refused():
     with pytest.raises(TypeError, match="'bare': Bare must define losses and gradients"):
 
-        @problem("bare")
+        @registered("bare")
         class Bare(Problem):
             def losses(self, x):
                 return np.zeros(1)
@@ -76,7 +296,7 @@ def test_load_leaves_the_keys_alone(name):
 
 def test_keys_of_the_table():
     table = {"data": "sample", "lambda": 0.5}
-    problem = build(PROBLEMS["logistic-nonconvex-reg"], table, "problem")
-    assert problem.lambda_ == 0.5 and problem.name == "logistic-nonconvex-reg"
+    made = build(PROBLEMS["logistic-nonconvex-reg"], table, "problem")
+    assert made.lambda_ == 0.5 and made.name == "logistic-nonconvex-reg"
     with pytest.raises(InputError, match=r"^problem\.data: missing"):
         build(PROBLEMS["logistic"], {}, "problem")

@@ -126,17 +126,6 @@ def test_a_rank_without_workers():
     assert bound.norms().shape == (0,)
 
 
-def test_two_classes_are_logistic_regression():
-    a, y = make_rows("sparse")
-    two = attach("logistic", a, y, [(0, 700)])
-    many = attach(NAME, a, (y > 0) * 1.0, [(0, 700)], labels=np.array([-1, 1]))
-    x = np.random.default_rng(0).normal(size=23)
-    both = np.concatenate([-x / 2, x / 2])
-    assert many.losses(both)[0] == pytest.approx(two.losses(x)[0], rel=1e-13)
-    halves = many.gradients(both)[0].reshape(2, -1)
-    np.testing.assert_allclose(halves, two.gradients(x) * [[-1], [1]], atol=1e-14)
-
-
 TABLES = {"method": {"name": "gd", "stepsize": "theory"}, "run": {"rounds": 30, "seed": 2}}
 
 

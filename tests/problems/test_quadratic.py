@@ -11,7 +11,6 @@ from mpisim.problems import PROBLEMS
 from mpisim.problems.quadratic_kernels import SPAN
 from mpisim.runs.minimiser import minimiser
 from mpisim.theory import smoothness
-from tests.helpers import run_tables
 from tests.problems.support import LocalStar
 
 CASES = [(5, 12, 0.1), (7, 9, 0.8), (40, 6, 2.0), (3, 8, 0.0)]
@@ -147,29 +146,6 @@ def test_two_groups_are_those_of_the_compressor(n, labels):
     assert not problem.identical and problem.closed_form.L_pm > 0.1
     for k in (0, 1):
         assert problem.closed_form_of(np.array(labels) == k).L_pm < 1e-15
-
-
-TASKS = [  # of a quadratic problem, PermK's groups, and whether L_± vanishes in them
-    ({"noise": 0.0, "noise_b": 5.0}, 1, True),
-    ({"noise": 0.0, "factors": [1.0, 3.0]}, 2, True),
-    ({"noise": 0.0, "factors": [1.0, 3.0]}, 1, False),
-]
-
-
-@pytest.mark.parametrize(("task", "groups", "exact"), TASKS)
-def test_where_hessians_agree_marina_with_permk_is_gradient_descent(task, groups, exact):
-    problem = {"name": "quadratic", "workers": 4, "dimension": 8, "lambda": 0.1} | task
-    run = {"rounds": 30, "wire": "float64"}
-    step = 0.3
-
-    def loss(name, compressor):
-        method = {"name": name, "stepsize": step}
-        tables = {"problem": problem, "method": method, "compressor": compressor, "run": run}
-        return run_tables(tables, keep=True).columns["loss"]
-
-    descent = loss("gd", {"name": "identity"})
-    marina = loss("marina", {"name": "permk", "groups": groups})
-    assert np.allclose(marina, descent, rtol=1e-9, atol=0) == exact
 
 
 N, ROUNDS = 7, 60

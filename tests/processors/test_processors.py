@@ -15,7 +15,7 @@ def dense(tmp_path_factory):
 
 @pytest.mark.slow
 def test_the_same_bits(dense, tmp_path):
-    """Under the setting that differs most, in five experiments; `make trial` tries three in all."""
+    """Under the setting that differs most, in three experiments; `make trial` has more of both."""
     if lacking := NEHALEM.lacks():
         pytest.skip(f"this processor lacks {', '.join(lacking)}")
     result, expected = NEHALEM.digests(dense, "usual", tmp_path), digests(str(dense), "usual")

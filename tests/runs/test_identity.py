@@ -180,12 +180,12 @@ def experiments():
 
 def test_no_module_that_runs_is_missing():
     tried, reports = 0, {f"mpisim.{name}" for name in REPORTS.split()}
-    for tables in sampled(experiments(), 12):
+    for tables in sampled(experiments(), 6):
         with suppress(InputError):
             ran = executed(tables)
             tried += 1
             assert ran <= set(identity.modules(parse(tables))) | reports, tables
-    assert tried > 3
+    assert tried > 1
 
 
 def test_an_edit_shows_in_its_module_only(tmp_path, monkeypatch):

@@ -6,7 +6,6 @@ import pytest
 from scipy.optimize import minimize
 
 from mpisim.core.errors import InputError
-from mpisim.problems import PROBLEMS
 from mpisim.runs import minimiser as module
 from mpisim.runs.minimiser import minimiser
 from tests.problems.support import FORMS, LocalStar, attach, make_rows, on_ranks, part
@@ -87,20 +86,3 @@ def test_cache(tmp_path, monkeypatch):
     with h5py.File(file, "r") as full:
         assert full["f"][()] == f
     assert len(calls) == 6
-
-
-@pytest.mark.drawn(1)
-@pytest.mark.real
-@pytest.mark.parametrize(
-    "data, n, l2", [("mushrooms", 6, 1e-4), ("a9a", 5, 1e-6), ("duke", 4, 1e-3)]
-)
-def test_real_data(data, n, l2, need_data):
-    need_data(data)
-    problem = PROBLEMS["logistic"](data=data, l2=l2)
-    problem.load(n, 0, n, 1, np.dtype(np.float32))
-    x, f = minimiser(problem, LocalStar(n), cache=False)
-    assert x.dtype == np.float64
-    exact = problem.double()
-    g = gradient(exact, x)
-    assert g @ g <= 1e-28 * max(1, np.sum(gradient(exact, np.zeros(exact.d)) ** 2))
-    assert f == pytest.approx(exact.losses(x).mean(), rel=1e-14)

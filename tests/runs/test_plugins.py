@@ -155,8 +155,7 @@ def plugin():
             for name in {"mine", "plain"} & names.loaded().keys():
                 del names[name]
 
-    yield forget
-    forget()
+    return forget
 
 
 def made(folder, name, **changes):

@@ -1,5 +1,7 @@
 """No kernel is compiled or loaded while a method's clock runs, and a rehearsal leaves no trace."""
 
+import gc
+import weakref
 from contextlib import suppress
 from random import Random
 
@@ -119,8 +121,12 @@ def test_one_rank_is_advised_where_exchanges_take_longer_than_what_is_shared():
     assert result.advice(1) == ""
     assert result.advice(2) == "without mpirun it is faster: about 6 ms a round, 8 ms on 2 ranks"
     assert Rehearsal({}, 7e-3, 0.0, 6e-3).advice(2) == ""
-    alone = rehearse(Setup(parse(table({"name": "gd", "stepsize": 0.1})), MPI.COMM_SELF))
-    assert alone.alone_seconds > 0
+    assert "260 ms on 2 ranks" in Rehearsal({}, 0.26, 0.0, 6e-3).advice(2)
+    for rounds in (1, 20):  # the first round warms up, and advises nothing
+        tables = table({"name": "gd", "stepsize": 0.1}, rounds=rounds)
+        alone = rehearse(Setup(parse(tables), MPI.COMM_SELF))
+        assert alone.alone_seconds > 0
+        assert np.isinf(alone.alone_seconds) == (rounds == 1)
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 3, 9])
@@ -156,3 +162,26 @@ def test_a_long_row_is_rehearsed_once(limit, rows, monkeypatch):
     monkeypatch.setattr(Evaluator, "row", count)
     assert rehearse(setup).row_seconds > 0
     assert result == rows
+
+
+def test_the_state_of_a_rehearsal_is_freed_with_it(monkeypatch):
+    """At once: until the garbage collector runs, a large state would be there twice."""
+    setup = Setup(
+        parse(table({"name": "ef21", "stepsize": 0.1}, {"name": "topk", "k": 3})), MPI.COMM_SELF
+    )
+    states = []
+    new_state = Setup.new_state
+
+    def remember(self, star):
+        state = new_state(self, star)
+        states.append(weakref.ref(state))
+        return state
+
+    monkeypatch.setattr(Setup, "new_state", remember)
+    gc.disable()
+    try:
+        rehearse(setup)
+        kept = [state() for state in states]
+    finally:
+        gc.enable()
+    assert kept == [None]

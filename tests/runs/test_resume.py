@@ -15,7 +15,7 @@ from mpisim.runs.experiment import parse
 from mpisim.runs.log import journal
 from tests.helpers import columns, run_tables, table
 from tests.resumes import FIRST, LAST, differences, experiments
-from tests.runs.support import killed, messages, tables
+from tests.runs.support import killed, tables
 
 CASES = list(experiments())
 GD = {"name": "gd", "stepsize": 0.1}
@@ -110,32 +110,10 @@ def test_data_that_changed_is_refused(tmp_path):
         run_tables(tables, log, resume=True)
 
 
-def two_checkpoints(log):
-    """A log with checkpoints of rounds 13 and 20."""
+def test_a_run_that_starts_anew_forgets_old_checkpoints(tmp_path):
+    log = tmp_path / "log.h5"
     run_tables(tables(13), log)
     run_tables(tables(20), log, resume=True)
-    return log
-
-
-@pytest.mark.parametrize("harm", ["cut", "flipped", "removed", "emptied"])
-def test_a_damaged_checkpoint_falls_back_to_the_one_before(harm, full, tmp_path, capfd):
-    log = two_checkpoints(tmp_path / "log.h5")
-    path = checkpoint.path_for(log)
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 4
-    harmed = {"cut": content[:-9], "flipped": content, "emptied": b""}
-    path.unlink()
-    if harm in harmed:
-        path.write_bytes(harmed[harm])
-    run_tables(tables(), log, resume=True)
-    why = "No such file" if harm == "removed" else "damaged: its checksum does not fit"
-    [line] = messages(capfd)
-    assert why in line and ".ckpt.old, round 13" in line
-    assert differences(full, log) == []
-
-
-def test_a_run_that_starts_anew_forgets_old_checkpoints(tmp_path):
-    log = two_checkpoints(tmp_path / "log.h5")
     with pytest.raises(RuntimeError), pytest.MonkeyPatch.context() as patch:
         patch.setattr("mpisim.runs.loop.Loop.run", _fails)
         run_tables(tables(), log, force=True)

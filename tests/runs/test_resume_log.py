@@ -82,10 +82,9 @@ def cut_journal(log, share):
     os.truncate(path, int(share * path.stat().st_size))
 
 
-def flip_journal(log):
-    path = journal.path_for(log)
+def flip(path):
     content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
+    content[len(content) // 2] ^= 4
     path.write_bytes(content)
 
 
@@ -101,12 +100,17 @@ HARMS = {
     "cut": lambda log: os.truncate(log, 4000),
     "removed": os.unlink,
     "no journal": lambda log: journal.path_for(log).unlink(),
-    "journal flipped": flip_journal,
+    "journal flipped": lambda log: flip(journal.path_for(log)),
     "journal cut": lambda log: cut_journal(log, 0.4),
     "journal cut late": lambda log: cut_journal(log, 0.7),
+    "checkpoint cut": lambda log: os.truncate(checkpoint.path_for(log), 4000),
+    "checkpoint flipped": lambda log: flip(checkpoint.path_for(log)),
+    "checkpoint removed": lambda log: checkpoint.path_for(log).unlink(),
+    "checkpoint emptied": lambda log: os.truncate(checkpoint.path_for(log), 0),
 }
 ALONE = dict.fromkeys(HARMS) | dict.fromkeys(["removed", "no journal", "journal flipped"], 20)
 ALONE |= {"": 20, "journal cut": 20, "journal cut late": 20}
+ALONE |= {harm: 13 for harm in HARMS if harm.startswith("checkpoint")}
 BOTH = {"no journal, of another seed": None, "journal cut late, removed": 13}
 BOTH |= {"journal cut, removed": None, "journal cut, of another seed": None}
 
@@ -134,6 +138,8 @@ def test_only_this_runs_log_is_gone_on_with(
         assert rounds_run == [first]
         lines = [line for line in messages(capfd) if "continuing from" in line]
         assert [line.endswith(".ckpt.old, round 13") for line in lines] == [True] * (first == 13)
+        why = {"checkpoint removed": "No such file"}.get(harms, "its checksum does not fit")
+        assert "checkpoint" not in harms or why in lines[0]
     assert differences(full, log) == []
 
 

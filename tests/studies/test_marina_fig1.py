@@ -1,8 +1,6 @@
 """MARINA's figures from logs made by hand, and what the published code changes."""
 
 import json
-import subprocess
-import sys
 
 import h5py
 import numpy as np
@@ -11,8 +9,8 @@ import pytest
 from mpisim.analysis.claims import at_one_target
 from mpisim.analysis.study import complete_logs
 from mpisim.core.errors import InputError
-from run.marina import evidence, fig1, fig2
-from tests.comm.jobs import HANG_SECONDS, ROOT
+from run.marina import fig1, fig2, figures
+from tests.comm.jobs import python
 
 RATES = {"marina": 1.05, "diana": 0.1, "vr-marina": 0.1, "vr-diana": 0.2}
 COUNTS = (1, 5, 10)
@@ -122,23 +120,15 @@ assert alone < 0.8 * omega
 """
 
 
-def python(code):
-    """Runs code in a process of its own, from the repository."""
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=HANG_SECONDS
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-
-
 def test_the_error_where_all_workers_draw_alike():
     python(ALIKE)
 
 
 def test_tables_are_drawn(tmp_path):
     tables = [[["a", "b", "c"], ["x, K = 1", 1.0, 2e-7]], [["d", "e"], ["y", 3.0]]]
-    (tmp_path / evidence.TABLES).write_text(json.dumps(tables))
-    figure = evidence.draw(evidence.read(tmp_path))
+    (tmp_path / figures.TABLES).write_text(json.dumps(tables))
+    figure = figures.draw(figures.read(tmp_path))
     cells = [cell.get_text().get_text() for cell in figure.axes[0].tables[0].get_celld().values()]
     assert set(cells) == {"a", "b", "c", "x, K = 1", "1", "2e-07"} and len(figure.axes) == 2
     with pytest.raises(InputError, match="mpisim study run/marina evidence"):
-        evidence.read(tmp_path / "nowhere")
+        figures.read(tmp_path / "nowhere")

@@ -1,17 +1,29 @@
-"""The PermK paper's figures of quadratic tasks and its Appendix M, from real short runs."""
+"""The PermK paper: quadratic tasks and Appendix M from short runs, the rest from logs by hand."""
 
+import json
 from contextlib import suppress
 from itertools import product
 
 import numpy as np
 import pytest
+import tomli_w
 
 from mpisim.analysis.claims import at_one_target, needed
 from mpisim.analysis.study import find
 from mpisim.analysis.study.tuning import rises
-from mpisim.core.errors import Diverged
+from mpisim.core.errors import Diverged, InputError
+from mpisim.problems.data import arrange
 from mpisim.runs.log.reader import read
-from run.permk import groups, quadratic, quadratic_claims
+from run.permk import (
+    autoencoder,
+    autoencoder_claims,
+    groups,
+    measure_mg,
+    mg,
+    quadratic,
+    quadratic_claims,
+    table5,
+)
 from tests.helpers import run_tables
 
 pytestmark = pytest.mark.usefixtures("any_grid")
@@ -115,3 +127,182 @@ def test_two_groups(tmp_path):
     assert [item.counts for item in claim.evidence] == [True, False]
     figure = find("permk-groups")[1].draw(logs)
     assert [len(panel.get_lines()) for panel in figure.axes] == [2, 2]
+
+
+def measured(L_plus, L_pm, name=mg.INFERRED):
+    scaled = {"L_plus": [488.0, 488.2], "L_pm": [19.0, 20.0]}
+    return {"mg_scale": scaled, name: {"L_plus": L_plus, "L_pm": L_pm}}
+
+
+def test_mg_by_hand(tmp_path):
+    def claims(content):
+        (tmp_path / "splits.json").write_text(json.dumps(content))
+        return list(mg.claims(mg.read(tmp_path)))
+
+    result = claims(measured([3609.5, 3609.7, 3609.6, 3609.7], [20.0, 34.0, 35.0, 40.0]))
+    assert [claim.verdict for claim in result] == ["holds"] * 4
+    assert result[2].evidence[0].numbers == {"low": 3609.6, "high": 3609.7}
+    scaled, unscaled = result[3].evidence
+    assert unscaled.counts and not scaled.counts and scaled.verdict == "does not hold"
+    assert scaled.numbers["ratio"] == pytest.approx((488 / 19 + 488.2 / 20) / 2)
+    result = claims(measured([3609.5, 3609.7, 3609.6], [20.0, 50.0, 34.0]))
+    assert [claim.verdict for claim in result[:3]] == ["holds", "holds", "does not hold"]
+    result = claims(measured([3609.5, 3609.6], [1.0, 2.0]))
+    fails = "does not hold"
+    assert [claim.verdict for claim in result] == [fails, fails, "not decided", fails]
+    both = measured([3609.5, 3609.7], [20.0, 40.0]) | {"mg": {"L_plus": [1.0], "L_pm": [1.0]}}
+    assert claims(both)[0].evidence[0].where == "mg"
+    assert claims(both)[0].verdict == "does not hold"
+    with pytest.raises(InputError, match="mpisim study run/permk mg"):
+        mg.read(tmp_path / "nowhere")
+
+
+def test_mg_against_dense_eigenvalues(need_data, tmp_path):
+    """Three splits of what can be inferred of mg: A_i = X_i^T X_i."""
+    need_data("mg_scale")
+    measure_mg.measure(tmp_path, 3)
+    result = mg.read(tmp_path)
+    x, labels = measure_mg.unscaled()
+    assert x.min() == labels.min() and x.max() == labels.max()
+    for seed in (1, 2, 3):
+        order = arrange.shuffle(len(x), seed)
+        first, second = (x[rows].T @ x[rows] for rows in np.array_split(order, 2))
+        square = np.linalg.eigvalsh(first @ first + second @ second)[-1] / 2
+        apart = np.abs(np.linalg.eigvalsh(first - second)).max() / 2
+        assert result[mg.INFERRED]["L_plus"][seed - 1] == pytest.approx(np.sqrt(square))
+        assert result[mg.INFERRED]["L_pm"][seed - 1] == pytest.approx(apart, rel=1e-6)
+
+
+STEPS = (0.001, 0.002)
+CONFIG = """
+title = ""
+[problem]
+name = "autoencoder"
+homogeneity = {p}
+[method]
+name = "marina"
+stepsize = {step}
+[compressor]
+name = "permk"
+[run]
+rounds = {rounds}
+seed = {seed}
+"""
+
+
+def table5_logs(make_log, first, loss=(1.0,), seeds=(1,)):
+    """{p: ratio at 10}, falling as 1 / k; the run of 900 rounds has rows each 100.
+
+    Seed s has s times this ratio, if not of p = 0.9.
+    """
+    every = []
+    for p, base in first.items():
+        for step, last, seed in (
+            (*one, s) for one in zip(STEPS, loss, strict=False) for s in seeds
+        ):
+            for rounds, apart in ((10, 10), (900, 100)):
+                ratio = base * (1 if p == 0.9 else 1 + seed / 100)
+                k = np.arange(0, rounds + 1, apart)
+                plus = np.where(k > 0, 10 * ratio * step / 0.001 / np.maximum(k, 1), np.nan)
+                columns = {
+                    "round": k,
+                    "loss": np.full(len(k), last),
+                    "adaptive_L_plus_sq": 4 * plus,
+                    "adaptive_L_pm_sq": np.where(k > 0, 4.0, np.nan),
+                }
+                config = CONFIG.format(p=p, step=step, rounds=rounds, seed=seed)
+                path = make_log(
+                    rounds=len(k) - 1, columns=columns, attrs={"config": config, "seed": seed}
+                )
+                every.append(read(path))
+    return every
+
+
+def test_ratios_of_both_lengths_and_the_best_step_first(make_log):
+    result = table5.ratios(table5_logs(make_log, {0.9: 100.0, 0.0: 20.0}, loss=(2.0, 1.0)))
+    assert list(result) == [0.9, 0.0] and list(result[0.9]) == [0.002, 0.001]
+    item = result[0.9][0.001]
+    assert list(item) == [10, *range(100, 1000, 100)]
+    assert item[10] == {1: 100} and item[300] == {1: pytest.approx(10 / 3)}
+    assert result[0.0][0.002][10] == {1: pytest.approx(40.4)}
+
+
+def test_claims(make_log):
+    five = range(1, 6)
+    claims = list(table5.claims(table5_logs(make_log, {0.9: 200.0, 0.0: 20.0}, seeds=five)))
+    assert [claim.verdict for claim in claims] == ["holds"] * 3
+    assert [len(claim.evidence) for claim in claims] == [2, 4, 1]
+    mean = 2000 / (10 * 300 * 600 * 900) ** 0.25
+    assert claims[-1].evidence[0].numbers["ratios"] == pytest.approx([mean / 10] * 5)
+    assert "t = 300: 6.67 (paper 9.96)" in claims[0].evidence[0].measured
+    turned = table5.claims(table5_logs(make_log, {0.9: 2.0, 0.0: 20.0}, seeds=five))
+    assert [claim.verdict for claim in turned] == ["holds", "does not hold", "does not hold"]
+
+
+BITS = {"permk": 2.0, "randk": 2.0, "topk": 1.25}  # of a round; of TopK's 0.25 are indices
+
+
+@pytest.fixture
+def make(make_log):
+    """make(compressor, p, speed, ...): a log with f(x^k) = 1 + 99 exp(-speed k)."""
+
+    def one(compressor, p=0.5, speed=0.1, exponent=-8, lambda_=0.0, rises=False):
+        method = "ef21" if compressor == "topk" else "marina"
+        problem = {
+            "name": "autoencoder", "data": "mnist", "workers": 5, "homogeneity": p,
+            "lambda": 2 * lambda_, "code_size": 2, "images": 70,
+        }  # fmt: skip
+        config = {
+            "problem": problem,
+            "method": {"name": method, "stepsize": 2.0**exponent},
+            "compressor": {"name": compressor},
+            "run": {"rounds": 60, "seed": 1},
+        }
+        k = np.arange(61)
+        loss = 1 + 99 * np.exp(-speed * k) + rises * 2.0 * k
+        bits = 5 * BITS[compressor] * k
+        indices = 0.2 * bits if compressor == "topk" else 0 * bits
+        attrs = {
+            "config": tomli_w.dumps(config), "dimension": 3136, "compressor": compressor,
+            "stepsize": 2.0**exponent,
+        }  # fmt: skip
+        columns = {"loss": loss, "bits_up": bits, "paper_bits_up": bits - indices}
+        columns["suboptimality"] = loss - 1
+        path = make_log(method=method, rounds=60, columns=columns, attrs=attrs)
+        return read(path)
+
+    return one
+
+
+def by_text(claims):
+    """{(claim, panel): evidence}."""
+    return {(claim.claim, one.where): one for claim in claims for one in claim.evidence}
+
+
+def test_the_best_step_and_its_ratio(make):
+    """RandK needs twice the rounds of PermK's best step, TopK as many, at half the bits."""
+    logs = [
+        make("permk", speed=0.05, exponent=-9),
+        make("permk", speed=0.1, exponent=-8),
+        make("permk", speed=0.2, exponent=-7, rises=True),
+        make("randk", speed=0.05),
+        make("topk", speed=0.1),
+    ]
+    item = autoencoder.tuned(logs)[0.0, 0.5]["permk"]
+    assert item.step == 2**-8 and item.tried == [2**-9, 2**-8, 2**-7]
+    claims = by_text(autoencoder_claims.fig2(logs))
+    permk = claims["PermK needs fewer bits than RandK", "λ = 0, p-hat = 0.5"]
+    assert permk.verdict == "holds" and at_one_target([permk])[1] == pytest.approx([2], rel=0.1)
+    deeper = permk.numbers["by_target"]
+    assert deeper["0.05"]["ratios"] == pytest.approx([2], rel=0.1)
+    assert deeper["0.02"]["bounds"] == [1]  # RandK does not get there
+    topk = claims["TopK needs fewer bits than PermK", "λ = 0, p-hat = 0.5"]
+    assert topk.verdict == "holds" and at_one_target([topk])[1] == pytest.approx([2])
+    assert topk.numbers["sent"]["0.1"]["ratios"] == pytest.approx([1.6])
+    assert "; in bits that were sent: 1.6 times" in topk.measured
+    outperforms = claims["TopK significantly outperforms RandK", "λ = 0, p-hat = 0.5"]
+    assert outperforms.verdict == "holds"
+    slow = [log for log in logs if log.attrs["compressor"] != "topk"]
+    claims = by_text(autoencoder_claims.fig2([*slow, make("topk", speed=0.02)]))
+    for text in ("TopK needs fewer bits than PermK", "TopK significantly outperforms RandK"):
+        assert claims[text, "λ = 0, p-hat = 0.5"].verdict == "does not hold"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import tomllib
 from pathlib import Path
 
@@ -11,10 +10,9 @@ import pytest
 
 from mpisim.cli import main
 from mpisim.core.schema import build
-from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 from mpisim.problems.data.sample import write_sample
-from mpisim.testing import assert_all, check, plugins, problem_checks
+from mpisim.testing import assert_all, check, problem_checks
 from mpisim.testing.method import finds_gradient
 from tests.resumes import KEYS
 
@@ -32,14 +30,7 @@ def plugin(tmp_path, monkeypatch):
         path.write_text(HEAD + text)
         return path
 
-    yield make
-    for names in plugins.KINDS.values():
-        for named, cls in names.loaded().items():
-            if cls.__module__.startswith("plugin_"):
-                del names[named]
-    METHODS.pop("mine", None)
-    for name in [name for name in sys.modules if name.startswith("plugin_")]:
-        del sys.modules[name]
+    return make
 
 
 @pytest.fixture

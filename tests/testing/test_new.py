@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -14,10 +13,9 @@ import pytest
 from mpisim.cli import main
 from mpisim.cli.plugins import SETTINGS
 from mpisim.core.errors import InputError
-from mpisim.methods.estimators import ESTIMATORS
-from mpisim.methods.method_table import METHODS, make_method, needs_compressor
+from mpisim.methods.method_table import make_method, needs_compressor
 from mpisim.testing.new import create
-from tests.comm.jobs import HANG_SECONDS, environment
+from tests.comm.jobs import ended
 from tests.helpers import sampled
 from tests.resumes import KEYS
 
@@ -29,14 +27,6 @@ def made(tmp_path_factory):
     for kind in SETTINGS:
         assert main(["new", kind, f"my-{kind}", "--folder", str(folder)]) == 0
     return folder
-
-
-def python(*words, folder=None, **variables):
-    """``python -m WORD ...``, which must succeed."""
-    options = {"cwd": folder, "env": environment() | variables, "timeout": HANG_SECONDS}
-    job = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, **options)
-    assert job.returncode == 0, job.stdout + job.stderr
-    return job
 
 
 def test_what_is_made_has_no_placeholders(made):
@@ -61,7 +51,8 @@ def test_what_is_made_passes_mpisim_check_on_several_ranks(made):
     files = [*sampled(CHECKED, 2), "my_metric.py"]
     assert {f"my_{kind}.py" for kind in SETTINGS} <= {*CHECKED, "my_metric.py"}
     places = {"small_fedavg.py": Path(__file__).parent}
-    job = python("mpisim", "check", *(str(places.get(file, made) / file) for file in files))
+    paths = (str(places.get(file, made) / file) for file in files)
+    job = ended(sys.executable, "-m", "mpisim", "check", *paths, cwd=made)
     lines = job.stdout.splitlines()
     for subject in (CHECKED[file] for file in files[:-1]):
         for what in ("run in two parts", "same log on 3 ranks", "begun on 1 rank and ended on 3"):
@@ -73,32 +64,8 @@ def test_what_is_made_passes_its_tests_and_ruff(made):
     tests = ["pytest", "-q", "-p", "no:cacheprovider", f"test_my_{kind}.py"]
     lint = ["ruff", "check", "--isolated", "--select", "E,F,I,B,UP", "--line-length", "100", "."]
     for command in (tests, lint):
-        python(*command, folder=made, PATH="")  # no mpirun, which the test above starts
-
-
-REFUSED = [
-    ("compressor", "randk", "the compressor 'randk' exists already"),
-    ("compressor", "rand-k", "the compressor 'rand-k' exists already"),
-    ("estimator", "marina", "the estimator 'marina' exists already"),
-    ("problem", "logistic", "the problem 'logistic' exists already"),
-    ("problem", "json", "Python has another module 'json'"),
-    ("compressor", "numpy", "Python has another module 'numpy'"),
-    ("compressor", "3k", "'3k' is not allowed as a name; it must have letters, digits"),
-    ("compressor", "a b", "'a b' is not allowed as a name"),
-    ("compressor", "../x", "'../x' is not allowed as a name"),
-    ("compressor", "x\n", "is not allowed as a name"),
-    ("estimator", "lambda", "'lambda' is not allowed as a name"),
-    ("estimator", "", "'' is not allowed as a name"),
-]
-
-
-@pytest.mark.parametrize(("kind", "name", "message"), REFUSED)
-def test_names_that_cannot_be_used_are_one_line(
-    kind, name, message, tmp_path, monkeypatch, command
-):
-    monkeypatch.chdir(tmp_path)
-    line = command("new", kind, name, code=2).rstrip("\n")
-    assert message in line and "\n" not in line and not list(tmp_path.iterdir())
+        # no mpirun, which the test above starts
+        ended(sys.executable, "-m", *command, cwd=made, PATH="")
 
 
 def test_a_copy_starts_as_the_method_that_it_is_like(tmp_path, monkeypatch):
@@ -114,7 +81,6 @@ def test_a_copy_starts_as_the_method_that_it_is_like(tmp_path, monkeypatch):
         same = {"name": like, "estimator": original.estimator.name}
         assert copy.table() | same == original.table()
         assert needs_compressor(name) == needs_compressor(like) == (like == "cd-adam")
-        del METHODS[name], ESTIMATORS[name]
     with pytest.raises(InputError, match=r"^--like: unknown name 'fedavgg'; did"):
         create("method", "mine", tmp_path, "fedavgg")
 
@@ -141,15 +107,8 @@ def submit(tmp_path):
             Path(folder, name).chmod(0o755)
         slurm = {"SLURM_SUBMIT_DIR": str(folder), "SLURM_JOB_ID": "7", "MESSAGE": str(message)}
         path = {"PATH": f"{folder}:{os.environ['PATH']}", "USER": "someone"}
-        job = subprocess.run(
-            ["bash", str(script), *words],
-            env=os.environ | path | slurm | variables,
-            cwd="/",
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        variables = path | slurm | variables
+        job = ended("bash", str(script), *words, code=None, cwd="/", **variables)
         lines = message.read_text().splitlines() if message.exists() else []
         return job.returncode, [line.replace(str(folder), "FOLDER") for line in lines], job.stderr
 

@@ -35,6 +35,7 @@ def attempted(kind, trial):
 
 
 @needs_mpirun
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", SOME)
 def test_a_job_with_a_fault(name):
     experiment, ranks, fault = SOME[name]

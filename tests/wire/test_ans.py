@@ -103,16 +103,6 @@ def test_quic_fl_is_near_the_entropy_with_all_that_it_sends(d, above):
     assert 1 < message.encode().payload_bits.mean() / sum(entropies(message).values()) < 1 + above
 
 
-@pytest.mark.parametrize("k", [0.01, 0.1])
-def test_the_number_of_coordinates_takes_few_bits(k):
-    """A word of toplek's number j takes 2 log2 (j + 1) + 1 bits, and places log2 C(d, j)."""
-    compressor = make({"name": "toplek", "k": k, "codec": "entropy"}).bind(1000, M, DOUBLE)
-    message = compressor.compress(RNG.standard_normal((M, 1000)), draw(M))
-    beyond = message.encode().payload_bits - 64 * np.diff(message.ptr)
-    for bits, j in zip(beyond.tolist(), np.diff(message.ptr).tolist(), strict=True):
-        assert 0 <= bits - log2(comb(1000, j)) - 2 * ((j + 1).bit_length() - 1) - 1 < 2
-
-
 @pytest.mark.parametrize(
     ("name", "d", "k", "above"),
     [

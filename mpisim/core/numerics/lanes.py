@@ -183,17 +183,25 @@ def magnitude(typing, value):
     return key(value), generate
 
 
-@intrinsic
-def fetch_ahead(typing, array, start, count):
-    """Ask for ``count`` (a constant) numbers a page behind flat index ``start``, used soon.
+@njit(inline="always")
+def fetch_ahead(array, start, count):
+    """`fetch` what lies a page behind flat index ``start``.
 
-    The processor fetches ahead by itself, but not from the next page. It may also be asked for what
-    lies behind the array, which is contiguous.
+    The processor fetches ahead by itself, but not from the next page.
+    """
+    fetch(array, start + PAGE // array.itemsize, count)
+
+
+@intrinsic
+def fetch(typing, array, start, count):
+    """Ask for ``count`` (a constant) numbers from flat index ``start`` on, which are used soon.
+
+    The processor may also be asked for what lies behind the array. ``array`` is contiguous.
     """
     if not isinstance(count, types.IntegerLiteral) or array.layout != "C":
         raise TypingError(f"not a constant, or not contiguous: {count}, {array}")
     size = array.dtype.bitwidth // 8
-    lines = range(PAGE, PAGE + count.literal_value * size, LINE)
+    lines = range(0, count.literal_value * size, LINE)
 
     def generate(context, builder, signature, arguments):
         data = cgutils.create_struct_proxy(array)(context, builder, arguments[0]).data

@@ -1,4 +1,4 @@
-"""Started by test_problem under mpirun on 3 ranks: networks on 1 and 3 ranks, bit by bit."""
+"""Started by test_problem under mpirun on 2 ranks: networks on 1 and 2 ranks, bit by bit."""
 
 import sys
 import tempfile
@@ -27,7 +27,7 @@ def main() -> int:
     different = int(local_rank() != world.Split_type(MPI.COMM_TYPE_SHARED).rank)
     with tempfile.TemporaryDirectory() as folder:
         for tables in experiments():
-            logs = [Path(folder) / f"{ranks}.h5" for ranks in (1, 3)]
+            logs = [Path(folder) / f"{ranks}.h5" for ranks in (1, 2)]
             if world.rank == 0:
                 run_tables(tables, logs[0], force=True)
             meet(world)

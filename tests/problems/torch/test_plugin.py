@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
-from mpisim.problems.base import PROBLEMS
 from mpisim.problems.torch import samples, samples_of
 from mpisim.runs.experiment import parse
 from tests.comm.jobs import ROOT
@@ -55,8 +54,7 @@ def plugin(tmp_path, monkeypatch):
         path.write_text(PLUGIN.replace("REDUCTION", repr(reduction)))
         return str(path)
 
-    yield written
-    PROBLEMS.pop("regression", None)
+    return written
 
 
 def tables(path, method=METHODS[0], **problem):
@@ -105,7 +103,6 @@ def test_the_examples_of_the_documents(tmp_path, monkeypatch):
         run_tables(parts, tmp_path / "log.h5", force=True)
         log = columns(tmp_path / "log.h5")
         assert log["loss"][-1] < 0.8 * log["loss"][0]
-    del PROBLEMS["sine"]
 
 
 class Listed:

@@ -1,7 +1,7 @@
 """The schema of a log, its journal, and what remains when writing fails."""
 
+import errno
 import hashlib
-import io
 import itertools
 import json
 import os
@@ -12,14 +12,28 @@ import h5py
 import numpy as np
 import pytest
 
-from mpisim.runs.log import journal
-from mpisim.runs.log import writer as writers
+from mpisim.core.errors import OutputError
+from mpisim.runs.log import journal, writer
 from mpisim.runs.log.journal import Journal
+from mpisim.runs.log.schema import columns, row_type
 from mpisim.runs.log.writer import LogWriter
-from tests.runs.log.support import SCHEMA, row, rows
+
+SCHEMA = columns(False)
 
 
-def writer(path):
+def row(k: int) -> dict:
+    """The row of round k."""
+    values = (k, 0.5 + k, 0.25, *[10 * k] * 7, k, *[0.1 * k] * 8)
+    return {name: value for (name, *_), value in zip(SCHEMA, values, strict=True)}
+
+
+def rows(first: int, last: int) -> np.ndarray:
+    """The rows of rounds first, ..., last - 1."""
+    kind = row_type(SCHEMA)
+    return np.array([tuple(row(k)[name] for name in kind.names) for k in range(first, last)], kind)
+
+
+def new_log(path):
     return LogWriter(path, {"title": "t"}, SCHEMA)
 
 
@@ -28,7 +42,7 @@ class Time:
 
     def __init__(self, patch, cost=lambda rows: 0.0):
         self.now, self.spent, original = 0.0, 0.0, LogWriter._write
-        patch.setattr(writers, "monotonic", lambda: self.now)
+        patch.setattr(writer, "monotonic", lambda: self.now)
 
         def write(log, *arguments):
             begin = self.now
@@ -47,7 +61,7 @@ def rows_of(path):
 
 
 def test_every_column_has_units_and_a_description(tmp_path):
-    log = writer(tmp_path / "a" / "log.h5")
+    log = new_log(tmp_path / "a" / "log.h5")
     log.row(row(0))
     log.finish("done", np.arange(3.0), {"rows": np.array([1, 2])})
     with h5py.File(tmp_path / "a" / "log.h5") as file:
@@ -65,7 +79,7 @@ def test_every_column_has_units_and_a_description(tmp_path):
 def test_how_far_the_files_may_be_behind(pause, tmp_path, monkeypatch):
     """The journal by a second; the HDF5 file by ten, or a tenth of the time since the start."""
     path, time = tmp_path / "log.h5", Time(monkeypatch)
-    log, written, k = writer(path), {}, 0
+    log, written, k = new_log(path), {}, 0
     while time.now < (40 if pause == 0.02 else 40 * max(pause, 5.0)):
         time.now += pause
         log.row(row(k))
@@ -85,7 +99,7 @@ def test_how_far_the_files_may_be_behind(pause, tmp_path, monkeypatch):
 def test_writing_all_rows_again_takes_a_tenth_of_the_time(checkpoints, tmp_path, monkeypatch):
     """5 rows a second, and 4 ms for each row that is in the HDF5 file."""
     time = Time(monkeypatch, cost=lambda rows: 4e-3 * rows)
-    log, saved, k = writer(tmp_path / "log.h5"), 0.0, 0
+    log, saved, k = new_log(tmp_path / "log.h5"), 0.0, 0
     while time.now < 600:
         time.now += 0.2
         log.row(row(k))
@@ -95,39 +109,6 @@ def test_writing_all_rows_again_takes_a_tenth_of_the_time(checkpoints, tmp_path,
             saved = time.now
     assert time.spent < 0.12 * time.now
     log.finish("done", None, {})
-
-
-def test_plain_h5py_reads_the_log_between_any_two_calls(tmp_path, monkeypatch):
-    """As if the process were killed there, or somebody looked."""
-    path, seen = tmp_path / "log.h5", []
-
-    def look():
-        if path.exists():
-            with open(path, "rb") as file, h5py.File(io.BytesIO(file.read())) as log:
-                log["rounds/time_other"][:]
-                seen.append((log.attrs["status"], log["rounds/loss"].size))
-                assert np.array_equal(log["rounds/loss"], rows(0, seen[-1][1])["loss"])
-
-    for name in ("pwrite", "fsync", "link", "replace", "unlink"):
-        original = getattr(os, name)
-
-        def function(*arguments, original=original, **options):
-            look()
-            result = original(*arguments, **options)
-            look()
-            return result
-
-        monkeypatch.setattr(os, name, function)
-    monkeypatch.setattr(writers, "FLUSH_SECONDS", 0)
-    monkeypatch.setattr(writers, "COST_SHARE", float("inf"))
-    log = LogWriter(path, {}, SCHEMA, rows(0, 10))
-    for k in range(10, 60):
-        log.row(row(k))
-        if k % 7 == 0:
-            log.mark(k)
-    log.finish("done", np.zeros(200), {"rows": np.ones(6, int)})
-    assert seen == sorted(seen, key=lambda one: (one[1], one[0] == "done"))
-    assert len(set(seen)) > 8 and seen[-1] == ("done", 60)
 
 
 @pytest.fixture
@@ -164,11 +145,11 @@ def test_the_format_is_as_it_is_described(log):
 
 @pytest.mark.parametrize("tail", [b"", b"\0" * 5000, b"\xff" * 5000])
 def test_a_torn_tail_is_cut_at_the_last_good_record(tail, log):
-    """At each length, with nothing behind it, or space that was never filled, or rubbish."""
+    """At every third length, with nothing behind it, or space that was never filled, or rubbish."""
     ends = (2, 3, 7, 20)
     sizes, path = write(log, *ends), journal.path_for(log)
     content = path.read_bytes()
-    for size in range(0, len(content) + 1, 7 if tail else 1):
+    for size in range(0, len(content) + 1, 7 if tail else 3):
         path.write_bytes(content[:size] + tail)
         result = journal.read(log, SCHEMA)
         there = max([0, *(end for end, at in zip(ends, sizes, strict=True) if at <= size)])
@@ -185,3 +166,118 @@ def test_the_journal_of_another_run_is_not_removed(log):
     one.close(remove=True)
     assert two.is_here() and len(journal.read(log, SCHEMA)) == 2
     two.close(remove=True)
+
+
+CALLS = ("pwrite", "pread", "fsync", "link", "replace", "unlink")
+RESULTS = {"rows": np.ones(6, int)}
+
+
+@pytest.fixture
+def often(monkeypatch):
+    """A record for each row, and an HDF5 file at each mark."""
+    monkeypatch.setattr(writer, "FLUSH_SECONDS", 0)
+    monkeypatch.setattr(writer, "COST_SHARE", float("inf"))
+
+
+def sixty_rows(log, marks):
+    """60 rows, and the end that follows; ``marks``: the numbers of rows that were made durable."""
+    try:
+        for k in range(60):
+            log.row(row(k))
+            if k % 20 == 0:
+                marks.append(log.mark(k).rows)
+    except OutputError:
+        log.finish("failed", None, RESULTS)
+        raise
+    log.finish("done", np.zeros(50), RESULTS)
+
+
+def failing(monkeypatch, name, numbers):
+    """Let the calls with these numbers fail; the list of all calls."""
+    original, calls = getattr(os, name), []
+
+    def function(*arguments, **options):
+        calls.append(arguments)
+        if len(calls) in numbers:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(os, name, function)
+    return calls
+
+
+def content(path):
+    """Status and rows of a log."""
+    with h5py.File(path) as file:
+        size = {values.size for values in file["rounds"].values()}
+        assert len(size) == 1 and file.attrs["config"] == "x" * 2000
+        assert np.array_equal(file["rounds/loss"], rows(0, *size)["loss"])
+        return file.attrs["status"], *size
+
+
+@pytest.mark.drawn(6)
+@pytest.mark.parametrize("again", [False, True], ids=["once", "for ever"])
+@pytest.mark.parametrize("name", CALLS)
+def test_each_failure_is_one_line_and_loses_nothing(name, again, tmp_path, monkeypatch, often):
+    path = tmp_path / "log.h5"
+    with monkeypatch.context() as patch:
+        log = LogWriter(path, {"config": "x" * 2000}, SCHEMA)
+        last = len(failing(patch, name, ())) or len(calls_of(patch, name, log))
+    assert content(path) == ("done", 60) and not journal.path_for(path).exists()
+    for first in sorted({1, 2, 3, last // 3, last // 2, last - 1, last} & {*range(1, last + 1)}):
+        log, marks = LogWriter(path, {"config": "x" * 2000}, SCHEMA), [0]
+        with monkeypatch.context() as patch:
+            failing(patch, name, range(first, 10**9 if again else first + 1))
+            with pytest.raises(OutputError, match=r"log\.h5: cannot be written: Input/output e"):
+                sixty_rows(log, marks)
+        status, there = content(path)
+        kept = journal.read(path, SCHEMA)
+        if kept is None:
+            assert (status, there) == ("done", 60)
+        else:
+            assert max(len(kept), there) >= marks[-1] and len(kept) >= marks[-1]
+            assert np.array_equal(kept, rows(0, len(kept)))
+        assert status in ("running", "failed", "done")
+
+
+def calls_of(patch, name, log):
+    """The calls of an undisturbed run."""
+    calls = failing(patch, name, ())
+    sixty_rows(log, [])
+    return calls
+
+
+@pytest.mark.parametrize("name", ["pwrite", "fsync"])
+def test_after_a_failure_the_journal_is_not_written_again(name, tmp_path, monkeypatch, often):
+    """The system forgets the pages that it could not write; a second sync would succeed."""
+    log = LogWriter(tmp_path / "log.h5", {}, SCHEMA)
+    log.row(row(0))
+    with monkeypatch.context() as patch:
+        failing(patch, name, (1,))
+        with pytest.raises(OutputError) as first:
+            log.row(row(1)) or log.mark(2)
+    size = log.journal.path.stat().st_size
+    for act in (lambda: log.row(row(2)), lambda: log.mark(3)):
+        with pytest.raises(OutputError) as again:
+            act()
+        assert again.value is first.value
+    assert log.journal.path.stat().st_size == size
+    with pytest.raises(OutputError):  # nor is the end of the run what was asked for
+        log.finish("done", np.zeros(3), {})
+    with h5py.File(tmp_path / "log.h5") as file:
+        assert file.attrs["status"] in ("running", "failed")
+
+
+def test_the_last_log_is_on_the_disk_before_the_journal_goes(tmp_path, monkeypatch, often):
+    log, events = LogWriter(tmp_path / "log.h5", {}, SCHEMA), []
+    for name in ("pwrite", "fsync", "replace", "unlink"):
+        original = getattr(os, name)
+
+        def function(*arguments, name=name, original=original, **options):
+            events.append(name)
+            return original(*arguments, **options)
+
+        monkeypatch.setattr(os, name, function)
+    monkeypatch.setattr("pathlib.Path.unlink", lambda *_, **__: None)  # of a temporary name
+    log.finish("done", np.zeros(3), {})
+    assert events == ["pwrite", "fsync", "replace", "fsync", "unlink"]

@@ -1,13 +1,25 @@
 """From a [sweep] table to tables of points."""
 
+import io
+import os
+import signal
 from itertools import product
+from math import inf
 from operator import itemgetter
 from pathlib import Path
 
 import pytest
+from mpi4py import MPI
 
-from mpisim.core.errors import InputError
+from mpisim.core.errors import InputError, OutputError
+from mpisim.runs.sweep.executor import _require_shared
 from mpisim.runs.sweep.grid import read
+from mpisim.runs.sweep.plan import plan
+from mpisim.runs.sweep.points import ALONE, Outcome, Point, read_summary
+from mpisim.runs.sweep.progress import Board, Pace, PointLines
+from mpisim.runs.sweep.queue import Claims, choose, limits, new_claims
+from mpisim.runs.sweep.runner import Watch
+from tests.helpers import table
 from tests.runs.sweep.support import write
 
 
@@ -96,3 +108,180 @@ def test_an_alternative_may_have_another_list(name, all_points, first, second, g
     sweep = sweep.replace(first or second, "[-1]")
     with pytest.raises(InputError, match=rf"sweep\.pairs, number [12]\.{name}: \[-1\]"):
         result()
+
+
+def points(*sizes_and_problems):
+    return [
+        Point(f"p{i}", f"{i}.h5", {}, "", number=i, size=size, problem=(problem,))
+        for i, (size, problem) in enumerate(sizes_and_problems)
+    ]
+
+
+MANY = points(*[(1, "a")] * 4, *[(1, "b")] * 6, (2, "a"))
+CASES = {  # points, taken, loaded, groups -> number
+    "nothing is left": (MANY, range(11), "a", 2, None),
+    "the problem with the most work, biggest first": (MANY, [], None, 2, 10),
+    "then one that nobody has begun": (MANY, [10], None, 2, 4),
+    "a loaded problem is kept": (MANY, [4, 10], "a", 2, 0),
+    "also if it has the least work left": (MANY, [4, 10, 0, 1], "a", 2, 2),
+    "when it has no more, the most work left": (MANY, [4, 10, 0, 1, 2, 3], "a", 2, 5),
+    "all are begun: help with the most work": (MANY, [4, 10], None, 3, 5),
+    "what others would wait for goes first": (points(*[(1, "a")] * 3, (5, "b")), [0], "a", 2, 3),
+    "but not if there is enough else": (points(*[(1, "a")] * 9, (5, "b")), [0], "a", 2, 1),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_next_point(name):
+    several, taken, loaded, groups, number = CASES[name]
+    point = choose(several, set(taken), loaded and (loaded,), groups)
+    assert (point and point.number) == number
+
+
+def test_the_memory_of_a_point_is_that_of_its_vectors_or_matrices(tmp_path):
+    """Four for each of 20 workers, with d = 100 numbers or the d (d + 1) / 2 of a triangle."""
+    problem = {"name": "quadratic", "workers": 20, "dimension": 100, "lambda": 1.0}
+    fednl = {"name": "fednl", "hessian": {"name": "topk", "k": 9}}
+    tables = [table(method | {"stepsize": 1.0}) for method in ({"name": "gd"}, fednl)]
+    grid = [one | {"problem": problem} for one in tables]
+    needed = {point.bytes for point in plan(tmp_path, grid, 1)}
+    assert needed == {4 * 20 * 100 * 8, 4 * 20 * 5050 * 8}
+
+
+@pytest.mark.parametrize(
+    ("needed", "groups", "free", "most"),
+    [
+        ([1, 1, 1], 2, 2, [inf, inf]),
+        ([1, 1, 9], 2, 10, [inf, inf]),  # the largest two fit
+        ([9, 9, 1], 2, 10, [inf, 1]),  # one big point at a time; small ones beside it
+        ([9, 9, 1], 3, 36, [inf, inf, inf]),
+        ([9, 9, 9, 9], 4, 24, [inf, 5, 5, 5]),
+        ([4, 4, 4, 4], 4, 15, [inf, 11 / 3, 11 / 3, 11 / 3]),
+        ([9, 9], 2, 5, [inf, 0]),  # one at least, whatever is free
+        ([0, 0], 2, 0, [inf, inf]),  # nothing is known
+        ([], 2, 0, [inf, inf]),
+    ],
+)
+def test_big_points_do_not_multiply(needed, groups, free, most, capsys):
+    several = [Point("p", "", {}, "", number=i, bytes=size) for i, size in enumerate(needed)]
+    assert limits(several, groups, free) == most
+    assert (capsys.readouterr().out != "") == (most != [inf] * groups)
+
+
+@pytest.fixture
+def claims(tmp_path):
+    with new_claims(tmp_path) as made:
+        yield made
+
+
+def test_a_point_is_claimed_once(tmp_path):
+    killed = tmp_path / ".side-by-side-0"
+    killed.mkdir()
+    (killed / "3.taken").touch()
+    with new_claims(tmp_path) as claims:
+        assert not killed.exists()
+        other = Claims(claims.folder)
+        assert claims.taken() == set()
+        assert claims.take(3) and not other.take(3) and other.take(12)
+        assert claims.taken() == {3, 12}
+        other.end(12, Outcome("skipped", "no data", 1.5))
+        assert claims.ended(()) == {12: ("skipped", "no data", 1.5, False, "")}
+        assert claims.ended({12}) == {} and claims.stopped() == 0
+        other.stop("interrupted")
+        assert claims.stopped() == signal.SIGINT
+        with new_claims(tmp_path) as of_another_sweep:
+            assert of_another_sweep.take(3) and claims.folder.is_dir()
+    assert not any(tmp_path.iterdir()) and not other.folder.is_dir()
+    with pytest.raises(OutputError, match=r"side-by-side-\w+: cannot be used: No such file"):
+        claims.take(4)
+
+
+def test_a_folder_that_is_not_shared(tmp_path, claims):
+    elsewhere = Claims(tmp_path / "another")
+    _require_shared(MPI.COMM_SELF, claims, True)
+    _require_shared(MPI.COMM_SELF, elsewhere, False)
+    with pytest.raises(InputError, match=r"is not shared with .*--ranks-per-run 1 runs one after"):
+        _require_shared(MPI.COMM_SELF, elsewhere, True)
+
+
+@pytest.mark.parametrize(
+    ("parent", "also", "stop", "number"),
+    [
+        (os.getppid(), 0, "", 0),
+        (os.getppid(), signal.SIGINT, "", signal.SIGINT),
+        (os.getppid(), 0, "interrupted", signal.SIGINT),
+        (-1, 0, "", signal.SIGTERM),  # mpirun was killed; its ranks do not go on alone
+    ],
+)
+def test_a_group_stops_with_the_others(parent, also, stop, number, claims):
+    if stop:
+        claims.stop(stop)
+    assert Watch(claims, lambda: also, parent)() == number
+
+
+def progress_points(*sizes):
+    return [Point(f"p{i}", f"{i}.h5", {}, "", number=i, size=s) for i, s in enumerate(sizes)]
+
+
+def test_points_take_as_long_as_those_of_their_size():
+    """Size 100 in 10 s, size 1 in 5 s: not 1/100 of it. Two at a time, so half of what is left."""
+    pace = Pace(progress_points(100, 1, 1, 100, 1), 0.0)
+    assert pace.left(1.0) == ""
+    pace.ran(0, 10.0)
+    assert pace.left(5.0) == ", about 5.2 s left"  # 100 took 5 s, 103 are left
+    pace.ran(1, 4.0)
+    pace.ran(2, 6.0)
+    assert pace.left(10.0) == ", about 7.5 s left"  # runs of 10 and of 5 s
+
+
+@pytest.fixture
+def follow(tmp_path):
+    """A board of points with the sizes given, read at the times given; its claims and stream."""
+    with new_claims(tmp_path) as claims:
+
+        def make(several, clock):
+            times, stream = iter(clock), io.StringIO()
+            lines, left = PointLines(several), [p for p in several if not p.status]
+            board = Board(
+                *(tmp_path, left, claims, lines, ALONE, True, stream), clock=lambda: next(times)
+            )
+            return board, claims, stream
+
+        yield make
+
+
+def test_one_line_of_progress(tmp_path, capsys, follow):
+    several = progress_points(8, 1, 1, 2, 0)
+    several[4].end(Outcome("skipped", "no"))
+    board, claims, stream = follow(several, [100.0, 101.0, 111.0])
+    claims.take(0)
+    claims.take(1)
+    board.update()
+    assert stream.getvalue() == "" == capsys.readouterr().out
+    claims.end(0, Outcome("diverged", "", 4.0))
+    claims.take(2)
+    board.update()
+    assert capsys.readouterr().out == "[1/5] 0.h5: diverged in 4.0 s\n"
+    # 8 of 12 in 11 s
+    line = "1 of 5 points done (1 diverged), 2 running, 1 failed, about 5.5 s left\n"
+    assert stream.getvalue() == line
+    assert [p.status for p in read_summary(tmp_path)] == ["diverged", "", "", "", "skipped"]
+
+
+def test_the_time_is_announced(capsys, follow):
+    """From the rehearsals of the runs that begin: 100 and 300 s for 4 of 12, two at a time."""
+    board, claims, stream = follow(progress_points(1, 3, 6, 2), [0.0, 5.0, 9.0, 11.0, 75.0])
+    for number in (0, 1):
+        claims.take(number)
+    claims.expect(0, 100.0)
+    board.update()  # the other one has not rehearsed
+    assert capsys.readouterr().out == ""
+    claims.expect(1, 300.0)
+    board.update()
+    assert capsys.readouterr().out == "about 10 min 00 s for 4 runs, 2 at a time\n"
+    board.update()
+    board.update()
+    assert capsys.readouterr().out == ""
+    first, second = stream.getvalue().splitlines()
+    assert first.endswith("2 running, 0 failed, about 9 min 49 s left")
+    assert second.endswith("about 8 min 45 s left")

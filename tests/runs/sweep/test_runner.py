@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import tomllib
 from pathlib import Path
 
@@ -99,17 +98,6 @@ def test_a_killed_run_is_gone_on_with(bad, tmp_path, monkeypatch):
     assert differences(Path(reference.log), log) == []
 
 
-def test_a_complete_log_whose_rows_were_edited_is_not_complete(tmp_path):
-    file = write(tmp_path, "run.seed = [1]")
-    [point] = run(file, tmp_path / "logs")
-    with h5py.File(point.log, "r+") as log:
-        log["rounds/loss"][3] = 0.0
-    content = Path(point.log).read_bytes()
-    [point] = run(file, tmp_path / "logs")
-    assert point.status == "skipped" and point.reason.endswith("(rows_sha256); move it away")
-    assert Path(point.log).read_bytes() == content
-
-
 DEEP = "[" * 100_000
 POINT = {"name": "a", "log": "a.h5", "settings": {}, "config": ""}
 SUMMARIES = ["[]", "{", DEEP, f'{{"points": {DEEP}', '{"points": 3}', '{"points": [[3]]}']
@@ -122,26 +110,6 @@ def test_a_damaged_summary_is_one_line(tmp_path):
         (tmp_path / "sweep.json").write_text(text)
         with pytest.raises(InputError, match="not the summary of a sweep; run"):
             read_summary(tmp_path)
-
-
-def test_sigterm_stops_the_sweep_and_the_next_one_goes_on(tmp_path, monkeypatch, capfd):
-    file, logs = write(tmp_path, "run.seed = [1, 2, 3]"), tmp_path / "logs"
-    original = Evaluator.row
-
-    def row(self, k, *arguments):
-        if self.star.streams.seed == 2 and k == 5:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return original(self, k, *arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Evaluator, "row", row)
-        assert main(["sweep", str(file), "--out", str(logs)]) == 143
-    assert [p.status for p in read_summary(logs)] == ["done", "terminated", ""]
-    assert read_summary(logs)[1].exit_code == 143
-    ran = count_runs(monkeypatch)
-    assert main(["sweep", str(file), "--out", str(logs)]) == 0
-    assert len(ran) == 2 and [p.status for p in read_summary(logs)] == ["done"] * 3
-    assert "3 points: 3 done; 1 of them complete before" in capfd.readouterr().out
 
 
 def test_impossible_points_are_skipped_with_their_reason(tmp_path, capfd):
