@@ -41,7 +41,11 @@ def write(ptr, indices, raw, d, agreed, bits):
     for i in range(m):
         start, row, x, count = pos, indices[ptr[i] : ptr[i + 1]], np.uint64(1), 0
         for t in range(ptr[i + 1] - 1, ptr[i] - 1, -1):
-            x, count = ans.push_bits(x, raw[t], bits, words, count)
+            for shift in range(bits - 32, -1, -32):  # the state is 1, or has 33 bits
+                if x >= ans.FULL:
+                    words[count], x = x & ans.LOW, x >> np.uint64(32)
+                    count += 1
+                x = x << np.uint64(32) | np.uint64(raw[t]) >> np.uint64(shift) & ans.LOW
         x, count = push(x, row, d, words, count)
         head = 0 if agreed else 2 * buffer.bit_length(row.size + 1) - 1
         pos, payload[i] = ans.put_number(buffered, pos, row.size + 1, head, x, words, count, 0)
@@ -92,7 +96,11 @@ def read(data, sizes, counts, indices, raw, payload, k, d, agreed, bits):
         x, pos, left = ans.take_state(buffered, pos, end - pos)
         x, pos, left = pop(x, indices[first:last], d, buffered, pos, left)
         for t in range(first, last):
-            raw[t], x, pos, left = ans.pop_bits(x, bits, buffered, pos, left)
+            value = np.uint64(0)
+            for shift in range(0, bits, 32):
+                value |= (x & ans.LOW) << np.uint64(shift)
+                x, pos, left = ans.refill(x >> np.uint64(32), buffered, pos, left)
+            raw[t] = value
         if left > 0 or x != np.uint64(1):
             return i, buffer.ENTROPY
         counts[i], first = count, last
