@@ -16,7 +16,18 @@ from time import monotonic
 from benchmarks.table import show, verdict
 
 RANKS = {"round": 2, "vr_round": 2, "smooth": 2, "sweep": 2, "side_by_side": 2, "server": 8}
-ALONE = ("small", "elias", "codes", "permk", "autoencoder", "large", "workers", "start", "fleet")
+ALONE = (
+    "small",
+    "elias",
+    "codes",
+    "permk",
+    "autoencoder",
+    "large",
+    "passes",
+    "workers",
+    "start",
+    "fleet",
+)
 
 
 def main() -> int:

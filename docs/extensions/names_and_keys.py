@@ -16,8 +16,7 @@ from docstrings import described, escaped, markdown, summary, typeset, without
 from meanings import MEANINGS
 
 from mpisim.analysis.formatting import markdown as table
-from mpisim.comm.aggregation import Server
-from mpisim.comm.attacks import Attack
+from mpisim.comm.byzantine import Attack, Server
 from mpisim.comm.fleet import Fleet
 from mpisim.compressors import COMPRESSORS
 from mpisim.core.schema import describe

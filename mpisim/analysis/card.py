@@ -109,17 +109,11 @@ def sphere(d: int) -> tuple[np.ndarray, np.ndarray]:
     return np.append(0, (nats / log(2) / d)[::-1]), np.append(1, least[::-1])
 
 
-def _spike(rng: np.random.Generator, d: int) -> np.ndarray:
-    v = np.full((WORKERS, d), 1e-3)
-    v[:, d // 2] = 1.0
-    return v
-
-
 VECTORS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
     "normal": lambda rng, d: rng.standard_normal((WORKERS, d)),
     "heavy tails": lambda rng, d: rng.standard_t(2, (WORKERS, d)),
     "ones": lambda rng, d: np.ones((WORKERS, d)),
-    "one large": _spike,
+    "one large": lambda rng, d: np.tile(np.where(np.arange(d) == d // 2, 1, 1e-3), (WORKERS, 1)),
 }
 
 
@@ -196,13 +190,6 @@ def mean_errors(spec: Mapping[str, Any], d: int) -> list[float]:
     return errors
 
 
-def _slope(errors: Sequence[float]) -> str:
-    """The power of n that fits `mean_errors` best; nothing where one is roundings alone."""
-    if min(errors) < ROUNDINGS:
-        return ""
-    return f"; slope {np.polyfit(np.log(TOGETHER), np.log(errors), 1)[0]:.2f}"
-
-
 def seconds(compressor: Compressor) -> tuple[float, float]:
     """Seconds to compress and encode a vector, and to decode it: medians."""
     v = np.random.default_rng(3).standard_normal((1, compressor.d))
@@ -267,7 +254,9 @@ def _lines(
             constants = f"A: {number(A)}, B: {number(B)}, A - B: {number(A - B)} claimed"
             yield f"  {constants} of {WORKERS} workers, {errors[-1]:.4g} measured"
         pairs = [f"{e:.4g} (n = {n})" for n, e in zip(TOGETHER, errors, strict=True)]
-        yield f"  NMSE of the mean of n workers: {', '.join(pairs)}{_slope(errors)}"
+        power = np.polyfit(np.log(TOGETHER), np.log(np.maximum(errors, ROUNDINGS)), 1)[0]
+        slope = f"; slope {power:.2f}" * (min(errors) >= ROUNDINGS)  # else some are roundings alone
+        yield f"  NMSE of the mean of n workers: {', '.join(pairs)}{slope}"
         yield _time_line(compressor, max(row.bits.mean() for row in in_dimension))
     least = least_dimension(spec, max(dimensions))
     if least is not None:

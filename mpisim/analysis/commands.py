@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from mpisim.analysis import card as cards
-from mpisim.analysis import costs, log_files, results
+from mpisim.analysis import costs, log_files
 from mpisim.analysis.claims import SUFFIX, Claim, read_folder
 from mpisim.analysis.fleet.table import FleetCosts, of_logs
 from mpisim.analysis.formatting import Text
 from mpisim.analysis.log_files import Logs, PathLike, selected
 from mpisim.analysis.report import report as page
+from mpisim.analysis.results import files as results
 from mpisim.analysis.results.artifact import write
 from mpisim.analysis.study import Job, load
 from mpisim.analysis.study.figure import Drawn, draw
@@ -23,6 +24,7 @@ from mpisim.comm.communicators import all_ranks
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, MpisimError
+from mpisim.core.files import write_file
 from mpisim.core.schema import build
 from mpisim.runs import plugins
 from mpisim.runs.log.reader import Log, read
@@ -63,7 +65,7 @@ def report(
     text = page(
         folder, logs, networks=on, targets=wanted, fleets=fleets, title=title, refused=refused
     )
-    log_files.write_output(Path(output), text.encode())
+    write_file(Path(output), text.encode(), InputError)
     return Path(output)
 
 

@@ -11,15 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mpisim.analysis import formatting
-from mpisim.analysis.curves import (
-    LABELS,
-    SENT,
-    Axis,
-    about_framing,
-    about_model,
-    about_seconds,
-    grows,
-)
+from mpisim.analysis.curves import LABELS, SENT, Axis, grows, remarks
 from mpisim.analysis.link_model import over_seconds
 from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
 from mpisim.analysis.settings import cell, settings, settings_of
@@ -230,9 +222,8 @@ class Costs(list[GroupCost]):
         if form == "csv":
             return formatting.table(*self._exact(), form)
         title = common_title(self._groups).splitlines()
-        notes = [about_seconds(self._logs), about_framing(self._groups, [self._sent])]
-        notes += [about_model(self._logs)] if self._network is not None else []
-        notes = list(filter(None, notes))
+        axes, modelled = [self._clock, self._sent], self._network is not None
+        notes = remarks(self._logs, self._groups, axes, modelled)
         bits = "kbit/worker" + " with framing" * self._sent.framing
         head, rows = shown(self, self._clock.label(self._logs[0]), bits)
         if form == "markdown":

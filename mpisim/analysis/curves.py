@@ -230,6 +230,15 @@ def about_framing(
     return f"framing {adds} {percent} to the {SUMMED[name]} {who}; {how}"
 
 
+def remarks(
+    logs: Sequence[Log], groups: Sequence[RunGroup], axes: Sequence[Axis], modelled: bool
+) -> list[str]:
+    """The lines below what shows runs on these axes; ``modelled``: seconds of a network."""
+    timed = any(axis.timed for axis in axes)
+    lines = [about_seconds(logs) * timed, about_framing(groups, axes), about_model(logs) * modelled]
+    return list(filter(None, lines))
+
+
 def framing_share(log: Log, axis: Axis = SENT) -> float:
     """Framing over payload in the last row; 0 for other axes, and where a log lacks the columns."""
     if axis.name not in FRAMING or axis.framing or not log.rows:

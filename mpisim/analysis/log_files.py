@@ -1,4 +1,4 @@
-"""The files that a user names: logs to read, in order or selected, and what is written of them."""
+"""The logs that a user names: found, read, in order or selected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from typing import Any
 from mpisim.analysis.settings import cell
 from mpisim.analysis.tune import DEFAULT, ranked
 from mpisim.core.errors import InputError, suggestion
-from mpisim.core.files import make_folder, write_atomic, writing
 from mpisim.core.schema import parse_toml
 from mpisim.core.terminal import one_line, report
 from mpisim.runs.labels import flatten, varying
@@ -111,13 +110,6 @@ def by_settings(logs: Sequence[Path]) -> list[Path]:
         return not flat, [_rank(flat.get(name)) for name in (*FIRST, *middle, *LAST)], log
 
     return [log for log, _ in sorted(zip(logs, experiments, strict=True), key=place)]
-
-
-def write_output(path: Path, content: bytes) -> None:
-    """Write a file whole, and its folder before it; `InputError` where that fails."""
-    with writing(path, InputError):
-        make_folder(path.parent)
-        write_atomic(path, content)
 
 
 def _at(path: Path) -> list[Path]:

@@ -66,14 +66,16 @@ def curve(
     colour: str,
     dash: Any,
     over: Collection[str] = (),
+    label: str = "",
 ) -> None:
     """The runs of one setting: mean over seeds, in log space on a logarithmic axis, and a band.
 
-    ``over``: keys in which they may differ, too, as in `over_seeds`. A panel that shows seconds
-    says so where runs had more ranks than cores, and one over bits where large framing is left out.
+    ``label``: in the panel's own legend. ``over``: keys in which they may differ, too, as in
+    `over_seeds`. A panel that shows seconds says so where runs had more ranks than cores, and one
+    over bits where large framing is left out.
     """
     drawn = over_seeds(logs, x, y, over)
-    panel.plot(drawn.x, drawn.y, color=colour, linestyle=dash)
+    panel.plot(drawn.x, drawn.y, color=colour, linestyle=dash, label=label)
     if drawn.low is not None:
         panel.fill_between(drawn.x, drawn.low, drawn.high, color=colour, alpha=0.2, linewidth=0)
     remark = WHY if (x.timed or y.timed) and oversubscribed(logs) else ""

@@ -12,21 +12,14 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import style
-from mpisim.analysis.curves import (
-    FRAMING,
-    Axis,
-    Curve,
-    about_framing,
-    about_model,
-    about_seconds,
-    over_seeds,
-)
+from mpisim.analysis.curves import FRAMING, Axis, Curve, about_seconds, over_seeds, remarks
 from mpisim.analysis.link_model import over_seconds
-from mpisim.analysis.log_files import selected, write_output
+from mpisim.analysis.log_files import selected
 from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
 from mpisim.comm.clock import PHASES
 from mpisim.comm.links import Links
 from mpisim.core.errors import InputError
+from mpisim.core.files import write_file
 from mpisim.core.schema import choose, require
 from mpisim.core.terminal import report
 from mpisim.runs.log.reader import Log
@@ -118,10 +111,9 @@ def draw(
         frame = {"title": style.with_formulas(common_title(groups))} | frame
         _fill(panel, shown, curves, looks, axes, groups[0].logs[0], frame)
         style.place_legend(panel, may_grow=size is None)
-    notes = [about_seconds(logs) if timed else "", about_framing(groups, axes)]
-    notes += [about_model(logs)] if network is not None else []
     letters = int(LETTERS * figure.get_figwidth())
-    style.remark(figure, "\n".join(textwrap.fill(text, letters) for text in notes if text))
+    notes = remarks(logs, groups, axes, network is not None)
+    style.remark(figure, "\n".join(textwrap.fill(text, letters) for text in notes))
     return figure
 
 
@@ -207,7 +199,7 @@ def save(figure: Any, output: Path) -> None:
     metadata = UNDATED.get(kind, {})  # the file would hold the time of writing
     with matplotlib.rc_context(style.SAVED):
         figure.savefig(picture, format=kind, dpi=DPI, metadata=metadata)
-    write_output(output, picture.getvalue())
+    write_file(output, picture.getvalue(), InputError)
 
 
 def check_size(size: tuple[float, float] | None) -> None:

@@ -43,13 +43,11 @@ def settings_of(config: Tables) -> Tables:
     """{TABLE.KEY: value} of a run, without what no reader asks for."""
     flat = flatten(config)
     left_out = LEFT_OUT + (NAMED if METHODS.here(flat.get("method.name")) else ())
-    return {key: _without_folder(value) for key, value in flat.items() if key not in left_out}
-
-
-def _without_folder(value: Any) -> Any:
-    """The name alone of a file outside of the current folder."""
-    outside = isinstance(value, str) and Path(value).is_absolute()
-    return Path(value).name if outside else value
+    return {  # of files outside of the current folder the name alone
+        key: Path(v).name if isinstance(v, str) and Path(v).is_absolute() else v
+        for key, v in flat.items()
+        if key not in left_out
+    }
 
 
 def several(values: Sequence[Any]) -> str:

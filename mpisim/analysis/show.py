@@ -274,12 +274,9 @@ def _rank(cell: Any) -> tuple[float | str, ...]:
 
 
 def _end(log: Log) -> list[Cell]:
-    status, *none = str(log.attrs.get("status", "unknown")), *[None] * (len(HEAD_AFTER) - 1)
-    if not log.rows:
-        return [status, *none]
     last, bits = _last(log, "round"), _last(log, "bits_up")
     return [
-        status,
+        str(log.attrs.get("status", "unknown")),
         None if last is None else int(last),
         *(_last(log, name) for name in LAST),
         None if bits is None else bits / log.n,
@@ -290,5 +287,5 @@ def _end(log: Log) -> list[Cell]:
 def _last(log: Log, name: str) -> float | None:
     try:
         return float(log.column(name)[-1])
-    except InputError:  # a log of other columns
+    except (InputError, IndexError):  # a log of other columns, or without a row yet
         return None

@@ -173,19 +173,15 @@ def cd_adam(setup: Setup, method: Method, case: Case) -> Iterator[str]:
         return
     epsilon = case.epsilon * case.epsilon
     goal = f"min_t E|grad f(x_t)|^2 <= epsilon = {text.number(epsilon)}"
-    yield f"CD-Adam paper, constants\n{_cd_adam_constants(theorem)}"
+    lines = text.TABLES["cd_adam"].items()
+    numbers = [(n, text.number(getattr(theorem, key)), source) for n, (key, source) in lines]
+    yield f"CD-Adam paper, constants\n{text.columns(numbers)}"
     yield f"{title}: until {goal}, with the order in Table 1\n{_cd_adam_table(theorem, epsilon)}"
     steps = {"Theorem 6.4": (theorem.alpha(epsilon), theorem.tau(epsilon))}
     if isinstance(method.stepsize, float):
         steps["the experiment's"] = method.stepsize, theorem.batch or theorem.N
     lemmas = "CD-Adam paper, Lemmas B.5 and B.6: compression errors in the long run"
     yield f"{lemmas}\n{_lemmas(theorem, steps)}"
-
-
-def _cd_adam_constants(theorem: Theorem64) -> str:
-    lines = text.TABLES["cd_adam"].items()
-    numbers = [(n, text.number(getattr(theorem, key)), source) for n, (key, source) in lines]
-    return text.columns(numbers)
 
 
 def _cd_adam_table(theorem: Theorem64, epsilon: float) -> str:

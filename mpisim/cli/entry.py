@@ -1,4 +1,7 @@
-"""The entry point: finds the sub-command, runs it, and turns errors into one line and a code."""
+"""The entry point: finds the sub-command, runs it, and turns errors into one line and a code.
+
+Also the start of a command on all ranks, with its plugins, and of MPI where there are several.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,17 @@ import argparse
 import contextlib
 import os
 import pkgutil
+import shlex
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from typing import NoReturn
 
 from mpisim.cli.parser import COMMANDS, TABLE, Parser, completion_script, make_parser
 from mpisim.core import launcher
 from mpisim.core.errors import InputError, MpisimError, interruption, suggestion, terminable
+from mpisim.core.launcher import launched
 from mpisim.core.machine import reading_budget
 from mpisim.core.terminal import PrintableStream, one_line, open_standard_streams, report
 
@@ -94,3 +100,66 @@ def _run(args: argparse.Namespace, argv: list[str]) -> int:
     else:
         make_parser(()).error("the following arguments are required: COMMAND")
     return 0
+
+
+# for the commands
+
+
+def command_line(argv: list[str]) -> str:
+    """The command as a shell takes it, for the log: text in UTF-8."""
+    return os.fsencode(shlex.join(["mpisim", *argv])).decode(errors="replace")
+
+
+def on_all_ranks(args: argparse.Namespace, body: Callable[..., int]) -> int:
+    """Load the plugins and call ``body`` on all ranks; the exit code."""
+    require_mpi()
+    from mpisim.runs import plugins
+    from mpisim.runs.host import guarded
+
+    def with_plugins(comm) -> int:
+        plugins.load(args.plugin)
+        return body(comm)
+
+    return guarded(with_plugins)
+
+
+def on_first_rank(args: argparse.Namespace, body: Callable[[], object]) -> int:
+    """Load the plugins on all ranks and call ``body`` on rank 0; the exit code of success."""
+
+    def on_rank(comm) -> int:
+        if comm.rank == 0:
+            body()
+        return 0
+
+    return on_all_ranks(args, on_rank)
+
+
+def run_sweeps(args: argparse.Namespace, body: Callable[..., int]) -> int:
+    """`on_all_ranks`; with --jobs, which forks processes, MPI must not start."""
+    if args.jobs and launched():
+        raise InputError("--jobs: is for one process; under mpirun the ranks run side by side")
+    return on_all_ranks(args, body)
+
+
+def prepare_mpi() -> None:
+    """Let MPI start where it is imported in a job of mpirun, by a plugin say; elsewhere not."""
+    import mpi4py
+
+    mpi4py.rc.initialize = launched()
+
+
+def require_mpi() -> None:
+    """Start MPI in a job of mpirun, the only one that uses it.
+
+    `InputError` if that fails, because mpi4py has found no library, say.
+    """
+    prepare_mpi()
+    if not launched():
+        return
+    try:
+        from mpi4py import MPI  # noqa: F401
+    except (ImportError, RuntimeError, OSError) as error:
+        raise InputError(
+            f"MPI cannot be loaded: {error}; allowed: one that `mpisim --info` finds, see"
+            " docs/install.md"
+        ) from None

@@ -14,11 +14,12 @@ from mpisim.analysis.costs import Costs, parse
 from mpisim.analysis.curves import LABELS
 from mpisim.analysis.formatting import escaped, latex, table
 from mpisim.analysis.show import fitted, in_order, run_list
-from mpisim.cli.job import on_all_ranks
+from mpisim.cli.entry import on_all_ranks
 from mpisim.cli.parser import refuse
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import parse as links
 from mpisim.core.errors import InputError
+from mpisim.core.files import write_file
 from mpisim.core.schema import build, require
 from mpisim.core.terminal import is_terminal
 from mpisim.runs.experiment import apply, read_toml
@@ -128,7 +129,7 @@ def export(args: argparse.Namespace, argv: list[str]) -> int:
     logs = _selected(args, analysis.log_files.readable(paths)[0])
     root = analysis.log_files.root(args.logs, paths)
     write = rows.to_csv if out.suffix.lower() == ".csv" else rows.to_parquet
-    analysis.log_files.write_output(out, write(rows.all_rows(logs, root, args.all_settings)))
+    write_file(out, write(rows.all_rows(logs, root, args.all_settings)), InputError)
     print(out)
     return 0
 

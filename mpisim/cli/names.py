@@ -13,7 +13,7 @@ from io import BytesIO
 from typing import Any
 
 from mpisim.analysis.formatting import columns
-from mpisim.cli.job import on_first_rank
+from mpisim.cli.entry import on_first_rank
 from mpisim.compressors import COMPRESSORS
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose, describe
@@ -25,27 +25,20 @@ from mpisim.problems import PROBLEMS
 from mpisim.runs.experiment import apply
 
 Kinds = dict[str, tuple[type, ...]]
+KINDS: dict[str, Callable[[], Kinds]] = {
+    "methods": lambda: {
+        n: (ESTIMATORS[one.estimator], OPTIMIZERS[one.optimizer]) for n, one in METHODS.items()
+    },
+    "compressors": lambda: {n: (kind,) for n, kind in COMPRESSORS.items()},
+    "problems": lambda: {n: (kind,) for n, kind in PROBLEMS.items()},
+}
 PICTURES = (".png", ".pdf", ".svg", ".html")  # of a card
 
 
-def methods(args: argparse.Namespace, argv: list[str]) -> int:
-    def halves() -> Kinds:
-        pairs = METHODS.items()
-        return {n: (ESTIMATORS[one.estimator], OPTIMIZERS[one.optimizer]) for n, one in pairs}
-
-    return _list(args, "method", halves)
-
-
-def compressors(args: argparse.Namespace, argv: list[str]) -> int:
-    return _list(args, "compressor", lambda: {n: (kind,) for n, kind in COMPRESSORS.items()})
-
-
-def problems(args: argparse.Namespace, argv: list[str]) -> int:
-    return _list(args, "problem", lambda: {n: (kind,) for n, kind in PROBLEMS.items()})
-
-
-def _list(args: argparse.Namespace, table: str, kinds: Callable[[], Kinds]) -> int:
-    return on_first_rank(args, lambda: print(_text(args.name, table, kinds())))
+def list_names(args: argparse.Namespace, argv: list[str]) -> int:
+    """``mpisim methods``, ``compressors`` or ``problems``."""
+    table = args.words[0]
+    return on_first_rank(args, lambda: print(_text(args.name, table[:-1], KINDS[table]())))
 
 
 def _text(name: str | None, table: str, kinds: Kinds) -> str:

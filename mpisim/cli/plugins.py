@@ -6,7 +6,7 @@ import argparse
 import shlex
 
 from mpisim.analysis.study.load import create as create_study
-from mpisim.cli.job import require_mpi
+from mpisim.cli.entry import require_mpi
 from mpisim.runs.host import guarded
 from mpisim.testing import check as check_plugins
 from mpisim.testing.moments import DRAWS, ERROR_RATE

@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpisim.cli.job import command_line, on_all_ranks, prepare_mpi, run_sweeps
+from mpisim.cli.entry import command_line, on_all_ranks, prepare_mpi, run_sweeps
 from mpisim.core import launcher
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require

@@ -11,13 +11,13 @@ from random import randrange
 from mpisim.analysis.claims import Claim, markdown, overview, sensitivities
 from mpisim.analysis.commands import artifact as write_artifact
 from mpisim.analysis.commands import read_claims
-from mpisim.analysis.results import judge_again, record, write_page
+from mpisim.analysis.results.page import judge_again, record, write_page
 from mpisim.analysis.study import Job, Study, find, load, studies
 from mpisim.analysis.study.figure import draw, write_drawn
 from mpisim.analysis.study.figure import overview as list_figures
 from mpisim.analysis.study.load import FILE
 from mpisim.analysis.verify.repeat import repeat
-from mpisim.cli.job import command_line, run_sweeps
+from mpisim.cli.entry import command_line, run_sweeps
 from mpisim.cli.parser import refuse
 from mpisim.cli.runs import spread_of
 from mpisim.comm.communicators import Comm

@@ -81,26 +81,11 @@ def asleep(comm: Comm) -> Comm:
 def _asleep() -> type[Comm]:
     from mpi4py import MPI
 
-    class Asleep(MPI.Intracomm):
-        def Bcast(self, *buffers: Any) -> None:
-            _sleep_until_done(self.Ibcast(*buffers))
+    def waiting(start: str) -> Callable[..., None]:
+        return lambda comm, *buffers: _sleep_until_done(getattr(comm, start)(*buffers))
 
-        def Gatherv(self, *buffers: Any) -> None:
-            _sleep_until_done(self.Igatherv(*buffers))
-
-        def Scatterv(self, *buffers: Any) -> None:
-            _sleep_until_done(self.Iscatterv(*buffers))
-
-        def Barrier(self) -> None:
-            _sleep_until_done(self.Ibarrier())
-
-        def Send(self, buffer: Any, to: int) -> None:  # type: ignore[override]
-            _sleep_until_done(self.Isend(buffer, to))
-
-        def Recv(self, buffer: Any, source: int) -> None:  # type: ignore[override]
-            _sleep_until_done(self.Irecv(buffer, source))
-
-    return Asleep
+    calls = ("Bcast", "Gatherv", "Scatterv", "Barrier", "Send", "Recv")
+    return type("Asleep", (MPI.Intracomm,), {call: waiting(f"I{call.lower()}") for call in calls})
 
 
 def _sleep_until_done(request: MPI.Request) -> None:

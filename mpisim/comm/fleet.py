@@ -1,24 +1,39 @@
-"""A fleet: the link, the speed and the presence of every client. The table ``[fleet]``."""
+"""A fleet: the link, the speed and the presence of every client. The table ``[fleet]``.
+
+Links by country as they were measured, and how long published phones take to train: quantiles.
+"""
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+from functools import cache
 from math import inf, sqrt
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numba import njit
 
-from mpisim.comm import fleet_data
 from mpisim.comm.links import SEGMENT, Links, parse
 from mpisim.core.errors import InputError, suggestion
 from mpisim.core.numerics import philox
-from mpisim.core.numerics.functions import exp, normal_quantiles
+from mpisim.core.numerics.functions import exp, log, normal_quantiles
 from mpisim.core.rng import purpose_key
 from mpisim.core.schema import require
 
 MEASURED, WORLD = "mlab:", "world"
 WORDS = 7  # of a client: its country, what its numbers share, down, up, rtt, loss, its device
 PURPOSE = "fleet"
+COLUMNS = ("down", "up", "rtt", "loss")
+LEVELS = np.array([0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99])
+# Of normal quantiles at 0.75, 0.9, 0.95 and 0.99.
+_SCORES = [0.6744897501960817, 1.2815515655446008, 1.6448536269514715, 2.3263478740408408]
+SCORES = np.array([-score for score in _SCORES[::-1]] + [0.0] + _SCORES)  # normal quantiles
+LEAST = 1e-3  # Mbit/s and ms: the table has a rate of 0, from 72 tests
+# Seconds to train ResNet on 978 phones, over their median: FLHetBench (Zhang et al., CVPR 2024),
+# data/training_latency.json. Level 0.01 is the fastest.
+PHONES = np.array([0.285, 0.348, 0.401, 0.558, 1.0, 1.798, 2.765, 3.251, 9.591])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +121,7 @@ class Fleet:
         """The country that was measured, or "world"; None for links that are given."""
         if not isinstance(self.links, str) or not self.links.lower().startswith(MEASURED):
             return None
-        code, known = self.links[len(MEASURED) :], [WORLD, *fleet_data.table().countries]
+        code, known = self.links[len(MEASURED) :], [WORLD, *measured().countries]
         code = code.lower() if code.lower() == WORLD else code.upper()
         if code not in known:
             hint = suggestion(code, known)
@@ -142,14 +157,12 @@ class Fleet:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Up, down, latency and loss; u : uniforms (clients,), z : four arrays of scores."""
         if (code := self.country) is not None:
-            table = fleet_data.table()
+            table = measured()
             if code == WORLD:
                 country = np.minimum(np.searchsorted(table.weights, u), len(table.weights) - 1)
             else:
                 country = np.full(len(u), table.countries.index(code))
-            down, up, rtt, loss = (
-                table.of(name, country, z[i]) for i, name in enumerate(fleet_data.COLUMNS)
-            )
+            down, up, rtt, loss = (table.of(name, country, z[i]) for i, name in enumerate(COLUMNS))
             return 1e6 * up, 1e6 * down, rtt / 2e3, loss
         given = self._given()
         turn = which % len(given)
@@ -180,5 +193,61 @@ class Fleet:
         if self.devices == "equal":
             return np.ones(len(which))
         if self.devices == "phones":
-            return fleet_data.phones(score)
+            return phones(score)
         return np.asarray(self.devices, float)[which % len(self.devices)]
+
+
+class Table:
+    """The quantiles of Measurement Lab, in mlab.csv beside this file.
+
+    countries : their codes; weights : cumulative shares of the tests, (countries,)
+    quantiles : {column: (countries, 9)}; the logarithm of Mbit/s and ms, and shares lost
+    """
+
+    def __init__(self) -> None:
+        text = Path(__file__).with_name("mlab.csv").read_text()
+        rows = list(csv.DictReader(line for line in text.splitlines() if line[0] != "#"))
+        self.countries = [row["country"] for row in rows]
+        tests = np.cumsum([int(row["tests"]) for row in rows])
+        self.weights = tests / tests[-1]
+        self.quantiles = {}
+        for name in COLUMNS:
+            levels = [f"{name}_p{level * 100:.0f}" for level in LEVELS]
+            values = np.array([[float(row[level]) for level in levels] for row in rows])
+            self.quantiles[name] = values if name == "loss" else log(np.maximum(values, LEAST))
+
+    def of(self, name: str, country: np.ndarray, score: np.ndarray) -> np.ndarray:
+        """Clients' values of a column, shape (clients,): Mbit/s, ms, or a share.
+
+        country : numbers of their countries; score : standard normal numbers, low for a poor link
+        """
+        values = interpolated(self.quantiles[name], country, score)
+        return values if name == "loss" else exp(values)
+
+
+@njit(cache=True, error_model="numpy")
+def interpolated(quantiles, rows, score):
+    """Row ``rows``[i] of the quantiles (countries, 9) at score i, linear in the score between them.
+
+    Constant beyond them; shape (clients,).
+    """
+    out, last = np.empty(score.size), SCORES.size - 1
+    for i in range(score.size):
+        z, right = min(max(score[i], SCORES[0]), SCORES[last]), 1
+        while right < last and SCORES[right] < z:
+            right += 1
+        share = (z - SCORES[right - 1]) / (SCORES[right] - SCORES[right - 1])
+        low, high = quantiles[rows[i], right - 1], quantiles[rows[i], right]
+        out[i] = low + share * (high - low)
+    return out
+
+
+def phones(score: np.ndarray) -> np.ndarray:
+    """Seconds of phones over those of the median one, shape (clients,)."""
+    return exp(interpolated(log(PHONES)[None], np.zeros(len(score), np.int64), score))
+
+
+@cache
+def measured() -> Table:
+    """The one table, read when it is first needed."""
+    return Table()

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.comm.aggregation import Server
-from mpisim.comm.attacks import Attack
+from mpisim.comm.byzantine import Attack, Server
 from mpisim.comm.clock import COMPRESS, COMPUTE, EVALUATE, Clock
 from mpisim.comm.communicators import Comm, OneProcess, SideChannel
 from mpisim.comm.fleet import Fleet

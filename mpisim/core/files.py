@@ -116,6 +116,13 @@ def create_atomic(
     return descriptor
 
 
+def write_file(path: Path, content: bytes, kind: type[MpisimError] = OutputError) -> None:
+    """`write_atomic`, and the folder before it; one line of this ``kind`` where that fails."""
+    with writing(path, kind):
+        make_folder(path.parent)
+        write_atomic(path, content)
+
+
 def try_write(path: Path, content: bytes, mode: int = 0o666) -> bool:
     """Write a file that several processes may write, of a cache; False if it cannot be written."""
     try:

@@ -15,8 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import tomli_w
 
-from mpisim.comm.aggregation import Server
-from mpisim.comm.attacks import Attack
+from mpisim.comm.byzantine import Attack, Server
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.network import MEAN
 from mpisim.compressors import COMPRESSORS

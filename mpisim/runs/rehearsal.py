@@ -58,7 +58,9 @@ class Rehearsal(NamedTuple):
         """A line where one rank is `CLEARLY` faster than the job's ``ranks``; else empty."""
         if ranks == 1 or self.alone_seconds * CLEARLY > self.round_seconds:
             return ""
-        here, alone = (f"{1e3 * s:.2g} ms" for s in (self.round_seconds, self.alone_seconds))
+        here, alone = (
+            f"{float(f'{1e3 * s:.2g}'):g} ms" for s in (self.round_seconds, self.alone_seconds)
+        )
         return f"without mpirun it is faster: about {alone} a round, {here} on {ranks} ranks"
 
     def seconds(self, rounds: int, every: int) -> float:
@@ -100,8 +102,9 @@ def rehearse(setup: Setup) -> Rehearsal:
     state.jump(next_round)
     shown = [side for side, _ in times]
     alone = _alone(setup.star.comm.gather(worked))
-    alone_seconds = _mean(list(zip(shown, alone, strict=True))[1:]) if alone else inf
-    return Rehearsal(shapes, _mean(times[1:] or times), row, alone_seconds)  # the first warms up
+    later = list(zip(shown, alone, strict=True))[1:] if alone else []  # the first one warms up
+    alone_seconds = _mean(later) if later else inf
+    return Rehearsal(shapes, _mean(times[1:] or times), row, alone_seconds)
 
 
 def _alone(ranks: list[list[list[float]]] | None) -> list[float]:

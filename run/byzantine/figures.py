@@ -8,11 +8,11 @@ from mpisim.analysis import style
 from mpisim.analysis.claims import Claim, Evidence, decided, state
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.study import Figure, Grid, Line, Lines, value_of
+from mpisim.analysis.study.lines import QUESTION
 from mpisim.runs.log.reader import Log
 
 BITS = Axis("bits_up", log=False)
 BLUE, ORANGE, GREEN, _, PURPLE = style.COLOURS[:5]
-QUESTION = ("", "no quote: measured here")
 TARGET = 1e-2  # of |grad f(x^0)|^2
 
 RFA = {"server.aggregate": "geometric-median"}
@@ -60,7 +60,7 @@ def attacks(logs: list[Log]) -> Iterator[Claim]:
     """What each rule survives, and what compression saves."""
     yield reaches(ROBUST, logs)
     yield reaches(MEAN, logs)
-    yield LINES.fewer(ROBUST, DENSE, QUESTION, logs)
+    yield LINES.fewer(logs, ROBUST, DENSE)
 
 
 def dasha(logs: list[Log]) -> Iterator[Claim]:
@@ -68,7 +68,7 @@ def dasha(logs: list[Log]) -> Iterator[Claim]:
     yield reaches(DASHA, logs)
     yield reaches(DASHA_RFA, logs)
     yield reaches(MARINA_CM, logs)
-    yield METHODS.fewer(DASHA, MARINA, QUESTION, logs)
+    yield METHODS.fewer(logs, DASHA, MARINA)
 
 
 LONG = ['sweep.problem.data=["phishing", "a9a"]', "run.stop.bits_up=2e5"]

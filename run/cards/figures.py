@@ -12,7 +12,6 @@ from mpisim.analysis.study import Figure, Grid, Line, Lines, value_of
 from mpisim.runs.log.reader import Log
 
 BITS = Axis("bits_up", log=False)
-QUESTION = ("", "no quote: measured here")
 METHODS = (
     ("ef21", "EF21, TopK", style.COLOURS[2]),
     ("diana", "DIANA, natural", style.COLOURS[1]),
@@ -47,10 +46,8 @@ SAVED = Lines([one for pair in PAIRS for one in pair], BITS, problem)
 
 def claims(logs: list[Log]) -> Iterator[Claim]:
     """What the code saves each method, and who needs less than whom with either code."""
-    for paper, entropy in PAIRS:
-        yield SAVED.fewer(entropy, paper, QUESTION, logs)
-    for less, more in combinations(LINES, 2):
-        yield ORDER.fewer(less, more, QUESTION, logs)
+    yield from SAVED.against(*((entropy, paper) for paper, entropy in PAIRS))(logs)
+    yield from ORDER.against(*combinations(LINES, 2))(logs)
 
 
 def figure(name: str, title: str) -> Figure:
@@ -58,7 +55,4 @@ def figure(name: str, title: str) -> Figure:
     return Figure(name, title, Grid(name, {"quick": []}), ORDER.draw, claims)
 
 
-FIGURES = [
-    figure("a9a", "logistic regression on a9a"),
-    figure("autoencoder", "an autoencoder"),
-]
+FIGURES = [figure("a9a", "logistic regression on a9a"), figure("autoencoder", "an autoencoder")]

@@ -50,8 +50,8 @@ def draw(logs: list[Log]) -> Any:
     for panel, (name, runs) in zip(drawn[0], groups(logs).items(), strict=True):
         looks = zip(runs.items(), style.COLOURS, DASHES, strict=False)
         for (value, group), colour, dash in looks:
-            panels.curve(panel, group, ROUNDS, LOSS, colour, dash)
-            panel.lines[-1].set_label(f"{name} = {value}")
+            label = f"{name} = {value}"
+            panels.curve(panel, group, ROUNDS, LOSS, colour, dash, label=label)
         panels.dress(panel, ROUNDS, LOSS, "round")
         panel.legend(fontsize=8)
     drawn[0, 0].set_ylabel("training loss")

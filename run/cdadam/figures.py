@@ -8,7 +8,7 @@ from mpisim.analysis.curves import EPOCHS
 from mpisim.analysis.study import Figure, Grid
 from mpisim.runs.log.reader import Log
 
-from . import errors, fig11, logistic, logistic_claims, pi, table2
+from . import errors, fig11, logistic, pi, table2
 from .equal_cost import BITS
 from .images import FIG1, FIG3, LOOKS, RIVALS, Curves, over
 
@@ -67,10 +67,7 @@ VGG, WIDE = (
 # Seconds count, so each run has all ranks; a few rounds show what each takes and sends.
 TIMED = Grid(
     "images",
-    {
-        "quick": [*TABLE2, "problem.width=0.125", "method.batch=32"],
-        "paper": TABLE2,
-    },
+    {"quick": [*TABLE2, "problem.width=0.125", "method.batch=32"], "paper": TABLE2},
     files={"paper": "images-paper"},
     methods=table2.METHODS,
     instead=INSTEAD,
@@ -85,15 +82,10 @@ PI = Grid("pi", {"quick": [], "paper": [*CIFAR, *START]}, instead=INSTEAD)
 FIGURES = [
     _images("fig1", f"{STANDS_IN}: bits of CD-Adam, AMSGrad, 1-bit Adam", RESNET, FIG1),
     _four_ways(
-        "fig2",
-        logistic.SIGN,
-        "four ways of compressing AMSGrad, scaled sign",
-        logistic_claims.fig2,
+        "fig2", logistic.SIGN, "four ways of compressing AMSGrad, scaled sign", logistic.fig2
     ),
     _images("fig3", "the same network: CD-Adam, EF21, 1-bit Adam", RESNET, FIG3),
-    _four_ways(
-        "fig4", logistic.TOP_1, "the four ways of Figure 2 with Top-1", logistic_claims.fig4
-    ),
+    _four_ways("fig4", logistic.TOP_1, "the four ways of Figure 2 with Top-1", logistic.fig4),
     _images("fig5", f"{STANDS_IN} over bits, training and test", RESNET, over(BITS, 5)),
     _images("fig6", f"{STANDS_IN} over epochs, training and test", RESNET, over(EPOCHS, 6)),
     _images("fig7", "VGG-16 over bits", VGG, over(BITS, 7)),

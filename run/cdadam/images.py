@@ -13,11 +13,12 @@ from mpisim.analysis.claims import Claim, Evidence, seed, state, undecided
 from mpisim.analysis.curves import EPOCHS, LOSS, NORM, Axis
 from mpisim.runs.log.reader import Log
 
-from . import on_the_way, pi
+from . import equal_cost, pi
 from .equal_cost import (
     ACCURACY,
     BITS,
     COSTS,
+    QUOTES,
     TEST_ACCURACY,
     TEST_ERROR,
     TEST_LOSS,
@@ -28,7 +29,6 @@ from .equal_cost import (
     gone,
     times_fewer,
 )
-from .quotes import QUOTES
 
 LOOKS: dict[str, tuple[str, Any]] = {
     "cd-adam": (style.COLOURS[0], "-"),
@@ -144,7 +144,7 @@ class Curves:
             yield state(
                 text, statement.quote, self.source, list(_compared(groups, cdadam, statement))
             )
-        yield from on_the_way.claims(groups, self.x, self.number, self.source)
+        yield from equal_cost.claims_on_the_way(groups, self.x, self.number, self.source)
 
 
 def _compared(

@@ -1,18 +1,22 @@
-"""Figures 2 and 4: AMSGrad with four ways of compressing, logistic regression."""
+"""Figures 2 and 4: AMSGrad with four ways of compressing, logistic regression; and their claims."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mpisim.analysis import labels, panels, style
+from mpisim.analysis.claims.comparing import compare, pairs, value_at
+from mpisim.analysis.claims.judging import undecided_at_edge, with_note
+from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, decided, number, state
 from mpisim.analysis.curves import ROUNDS, Axis, Named
 from mpisim.analysis.study import BestSteps, best_steps, by_data, data_sets
 from mpisim.runs.log.reader import Log
 
-from .equal_cost import BITS
+from .equal_cost import BITS, QUOTES, Pairs, at_edge, by_seed
 
 ORDER = ("phishing", "mushrooms", "a9a", "w8a")
 SIGN, TOP_1 = "scaled-sign", "topk"  # of Figure 2, of Figure 4
@@ -27,6 +31,13 @@ NORM = Named("grad_norm_sq", log=True, text="gradient norm", of=np.sqrt)
 SPREAD = "denominator_spread"
 
 Groups = dict[tuple[str, float, str], BestSteps]  # by data set, nu and method
+FIG2 = "CD-Adam, Section 7.1 and Figure 2"
+FIG4 = "CD-Adam, Appendix E.1 and Figure 4"
+EARLY = 0.25  # "the early stages" are this share of the rounds
+ONE_STEP = 1.1  # denominators that differ by less give all coordinates about one step
+
+Compare = Callable[[str, BestSteps, BestSteps], Evidence]
+Statement = tuple[tuple[str, ...], str, Compare]  # of CD-Adam against rivals
 
 
 def best(logs: Iterable[Log], compressor: str, x: Axis = BITS) -> Groups:
@@ -64,9 +75,8 @@ def draw(compressor: str, logs: list[Log]) -> Any:
         nu, x = row
         for method in reversed(LOOKS):
             if one := groups.get((data, nu, method)):
-                panels.curve(panel, one.logs, x, NORM, *LOOKS[method])
-                colour, dash = LOOKS[method]
-                panel.plot([], [], color=colour, linestyle=dash, label=f"α = {one.step:g}")
+                label = f"α = {one.step:g}"
+                panels.curve(panel, one.logs, x, NORM, *LOOKS[method], label=label)
         panels.dress(panel, x, NORM, x.label(logs[0]))
         side = "right" if x is ROUNDS else "left"  # where no curve is
         panel.legend(fontsize=6, loc=f"center {side}", handlelength=1.6)
@@ -84,3 +94,111 @@ def draw(compressor: str, logs: list[Log]) -> Any:
 def spread(one: BestSteps) -> float:
     """The largest ratio of two coordinates' denominators in a row, the median over the seeds."""
     return float(np.median([np.nanmax(log.column(SPREAD)) for log in one.logs]))
+
+
+def fig2(logs: Iterable[Log]) -> Iterator[Claim]:
+    """Five claims of all data sets for each nu, and what nu does."""
+    groups = best(logs, SIGN)
+    for nu in _nus(groups):
+        yield _all(groups, nu, FEWER, QUOTES["fewer_2"], FIG2)
+        yield _all(groups, nu, SMALLER_BITS, QUOTES["budgets_2"], FIG2)
+        yield _all(groups, nu, SAME_END, QUOTES["final_2"], FIG2)
+        yield _all(groups, nu, SMALLER_ROUNDS, QUOTES["stops_2"], FIG2)
+        yield _all(groups, nu, STOPS, QUOTES["stops_2"], FIG2)
+        yield _one_step(groups, nu, FIG2)
+
+
+def fig4(logs: Iterable[Log]) -> Iterator[Claim]:
+    """Four claims of all data sets for each nu."""
+    groups = best(logs, TOP_1)
+    better, similar = QUOTES["better_4"], QUOTES["similar_4"]
+    for nu in _nus(groups):
+        yield _all(groups, nu, SMALLER_BITS, better, FIG4)
+        yield _all(groups, nu, SMALLER_ROUNDS, better, FIG4)
+        yield _all(groups, nu, FEWER, similar, FIG4)
+        yield _all(groups, nu, SAME_END, similar, FIG4)
+
+
+def _nus(groups: Groups) -> list[float]:
+    return sorted({nu for _, nu, _ in groups})
+
+
+def _all(groups: Groups, nu: float, statement: Statement, quote: str, source: str) -> Claim:
+    """A claim of CD-Adam against rivals, on all data sets, with this nu."""
+    (rivals, text, compared), each = statement, []
+    for data in data_sets(groups):
+        for rival in rivals:
+            where = data if rivals == (PLAIN,) else f"{data}, {labels.method(rival)}"
+            pair = [groups.get((data, nu, method)) for method in (CDADAM, rival)]
+            if pair[0] is None or pair[1] is None:
+                each.append(Evidence(where, "no step of both ended well", Verdict.UNDECIDED))
+            else:
+                each.append(_with_steps(compared(where, pair[0], pair[1]), pair[0], pair[1]))
+    return state(f"{text}, ν = {nu:g}", quote, source, each)
+
+
+def _with_steps(evidence: Evidence, cdadam: BestSteps, rival: BestSteps) -> Evidence:
+    steps = [cdadam.step, rival.step]
+    noted = with_note(evidence, f"steps {cdadam.step:g} and {rival.step:g}", steps=steps)
+    edges = [cdadam.edge, rival.edge]
+    return undecided_at_edge(noted, edges) if noted.word else at_edge(noted, edges)
+
+
+def _bits(where: str, cdadam: BestSteps, plain: BestSteps) -> Evidence:
+    """ "Much better communication efficiency"."""
+    return compare(where, cdadam.logs, plain.logs, BITS, word="much")
+
+
+def _norm(where: str, cdadam: BestSteps, rival: BestSteps, x: Axis, word: str) -> Evidence:
+    """CD-Adam's norm against the rival's, where both have spent what the cheaper run did."""
+    return by_seed(where, *_ends(cdadam, rival, x), word, "CD-Adam's norm")
+
+
+def _ends(cdadam: BestSteps, rival: BestSteps, x: Axis) -> tuple[Pairs, np.ndarray]:
+    """The runs of each seed, and how many times CD-Adam's norm the rival's is at equal x."""
+    both = pairs(cdadam.logs, rival.logs)
+    ratios = []
+    for pair in both:
+        budget = min(float(x.values(log)[-1]) for log in pair)
+        norm, rival_norm = (value_at(log, NORM, x, budget) for log in pair)
+        ratios.append(rival_norm / norm)
+    return both, np.array(ratios)
+
+
+def _stops(where: str, cdadam: BestSteps, rival: BestSteps) -> Evidence:
+    """The rival's norm at the end of the first quarter is around that at the end."""
+    both = pairs(rival.logs, rival.logs)
+    ratios = []
+    for log, _ in both:
+        quarter = EARLY * float(ROUNDS.values(log)[-1])
+        early, end = (value_at(log, NORM, ROUNDS, until) for until in (quarter, np.inf))
+        ratios.append(max(1.0, early / end))  # one that rises has stopped falling, too
+    text = f"the norm at the end, after the first {EARLY:.0%} of the rounds"
+    return by_seed(where, both, np.array(ratios), "around", text)
+
+
+# "Much smaller", and "roughly the same final gradient norm".
+SMALLER = "CD-Adam has a much smaller norm than error feedback and naive at equal"
+SMALLER_BITS: Statement = WORSE, f"{SMALLER} bits", partial(_norm, x=BITS, word="much")
+SMALLER_ROUNDS: Statement = WORSE, f"{SMALLER} rounds", partial(_norm, x=ROUNDS, word="much")
+SAME = "CD-Adam ends where uncompressed AMSGrad ends, at equal rounds"
+SAME_END: Statement = (PLAIN,), SAME, partial(_norm, x=ROUNDS, word="around")
+FEWER: Statement = (PLAIN,), "CD-Adam needs much fewer bits than uncompressed AMSGrad", _bits
+STOPS: Statement = (
+    WORSE,
+    "error feedback and naive compression stop falling in the first quarter",
+    _stops,
+)
+
+
+def _one_step(groups: Groups, nu: float, source: str) -> Claim:
+    """What nu does to AMSGrad: the project's own claim."""
+    each = []
+    for data in data_sets(groups):
+        if one := groups.get((data, nu, PLAIN)):
+            largest = spread(one)
+            measured = f"{number(largest)} times"
+            numbers = {"spread": largest}
+            each.append(Evidence(data, measured, decided(largest < ONE_STEP), numbers))
+    text = f"AMSGrad's denominators differ by less than {ONE_STEP - 1:.0%}: it is heavy ball"
+    return state(f"{text}, ν = {nu:g}", "", source, each)

@@ -9,15 +9,8 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import labels, panels
-from mpisim.analysis.claims import (
-    Claim,
-    Evidence,
-    Verdict,
-    decided,
-    on_seconds,
-    pairs,
-    state,
-)
+from mpisim.analysis.claims.comparing import pairs
+from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, decided, on_seconds, state
 from mpisim.analysis.curves import about_seconds
 from mpisim.comm.clock import COMPUTE, PHASES
 from mpisim.runs.log.reader import Log

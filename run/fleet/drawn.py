@@ -1,4 +1,4 @@
-"""Seconds to 1e-4 by country, on drawn fleets of phones."""
+"""Seconds to 1e-4 on drawn fleets of phones: by country, and where rounds end at a deadline."""
 
 from __future__ import annotations
 
@@ -8,12 +8,26 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import panels, style
-from mpisim.analysis.claims import Claim, state
+from mpisim.analysis.claims import Claim, Evidence, Verdict, of_seeds, state
+from mpisim.analysis.study import Line, value_of
 from mpisim.runs.log.reader import Log
 
-from .times import COUNTRIES, SAMPLE, SOME, TITLES, ahead, name, times
+from .times import COUNTRIES, SAMPLE, SOME, TITLES, ahead, name, simulated, times
 
 SOURCE = "modelled seconds to 1e-4 of |grad f(x^0)|^2, on the same drawn fleets"
+SIMULATED = "simulated seconds to 1e-4 of |grad f(x^0)|^2, on the same drawn fleets"
+BLUE, ORANGE, GREEN, PINK, YELLOW = style.COLOURS[:5]
+EVERY = Line("FedAvg", BLUE, {"method.name": "fedavg", "method.participants": None})
+THIRTY = Line("FedAvg, 30 of 100", ORANGE, {"method.name": "fedavg", "method.participants": 30})
+LINES = (
+    EVERY,
+    THIRTY,
+    Line("DIANA", GREEN, {"method.name": "diana"}),
+    Line("DASHA", PINK, {"method.name": "dasha"}),
+    Line("PP-MARINA, 30 of 100", YELLOW, {"method.name": "pp-marina"}),
+)
+FREE = 10.0  # seconds: nobody is late
+Table = dict[float, dict[int, float]]
 
 
 def draw(logs: Sequence[Log]) -> Any:
@@ -66,3 +80,56 @@ def claims(logs: Sequence[Log]) -> Iterator[Claim]:
     for problem in SAMPLE:
         text = "FedAvg with 30% of the clients reaches 1e-4 before FedAvg with all"
         yield claim(text, problem, SOME["fedavg"], "fedavg")
+
+
+def table(logs: Sequence[Log], line: Line, country: str) -> Table:
+    """{deadline: {seed of the fleet: seconds}}; infinity where the target is not reached."""
+    seconds: Table = {}
+    for log in filter(line.has, logs):
+        if log.config["fleet"]["links"] == f"mlab:{country}":
+            of_limit = seconds.setdefault(float(log.config["fleet"]["deadline"]), {})
+            of_limit[int(value_of(log, "fleet.seed") or 1)] = simulated(log)
+    return dict(sorted(seconds.items()))
+
+
+def draw_deadlines(logs: Sequence[Log]) -> Any:
+    """Median seconds over the deadline; a deadline with which a run ends at a floor has no dot."""
+    figure, grid = panels.grid(1, len(COUNTRIES), (2.0, 2.4))
+    for panel, country in zip(grid[0], COUNTRIES, strict=True):
+        for line in LINES:
+            drawn = {t: list(of.values()) for t, of in table(logs, line, country).items()}
+            good = {t: np.median(of) for t, of in drawn.items() if np.isfinite(of).all()}
+            panel.plot(list(good), list(good.values()), "o-", color=line.colour)
+        panel.set_xscale("log")
+        panel.set_yscale("log")
+        panel.set_title(country)
+    low, high = zip(*(panel.get_ylim() for panel in grid[0]), strict=True)
+    for panel in grid[0]:
+        panel.set_ylim(min(low), max(high))
+    grid[0, 0].set_ylabel("seconds to 1e-4")
+    style.remark(figure, f"deadline of a round, seconds ({FREE:g}: none is late)")
+    panels.legend(figure, panels.colours_of([(line.label, line.colour) for line in LINES]))
+    return figure
+
+
+def claim_deadlines(logs: Sequence[Log]) -> Iterator[Claim]:
+    """What a deadline saves each method, and what it costs."""
+    for line in LINES:
+        tables = {country: table(logs, line, country) for country in COUNTRIES}
+        for limit in (0.2, 0.1):
+            evidence = [_faster(country, of[limit], of[FREE]) for country, of in tables.items()]
+            yield state(
+                f"{line.label}: a deadline of {limit:g} s saves time", "", SIMULATED, evidence
+            )
+    evidence = [
+        _faster(country, *(table(logs, line, country)[FREE] for line in (THIRTY, EVERY)))
+        for country in COUNTRIES
+    ]
+    text = "FedAvg with 30 of 100 clients reaches 1e-4 before FedAvg with all"
+    yield state(text, "", SIMULATED, evidence)
+
+
+def _faster(where: str, less: dict[int, float], more: dict[int, float]) -> Evidence:
+    if not np.isfinite(list(less.values())).all():
+        return Evidence(where, "ends at a floor above 1e-4", Verdict.FAILS)
+    return of_seeds(where, [more[seed] / less[seed] for seed in sorted(less)], "fewer")

@@ -2,7 +2,7 @@
 
 from mpisim.analysis.study import Figure, Grid, Grids
 
-from . import deadline, drawn, hundred, winners
+from . import drawn, hundred, winners
 
 RUNS = (Grid("a9a"), Grid("million"), Grid("shadowheart"), Grid("shadowheart-million"))
 MAP = (*RUNS[:2], Grid("shadowheart-map"))
@@ -26,8 +26,8 @@ FIGURES = [
         "deadline",
         "rounds that end at a deadline, with all and with some of the clients",
         Grid("deadline"),
-        deadline.draw,
-        deadline.claims,
+        drawn.draw_deadlines,
+        drawn.claim_deadlines,
     ),
     Figure(
         "hundred",

@@ -25,10 +25,7 @@ UP, SIGMA = (
 # Seconds of a sample on the median phone: of 14 features, and of a million weights.
 SAMPLE = {"a9a": 1e-5, "million": 0.1}
 DEADLINES = {"a9a": (None, 0.2, 0.1, 0.05), "million": (None, 300.0, 100.0, 30.0)}
-TITLES = {
-    "a9a": "a9a: 123 weights, 100 clients",
-    "million": "a million weights, 10 clients",
-}
+TITLES = {"a9a": "a9a: 123 weights, 100 clients", "million": "a million weights, 10 clients"}
 SOME = {"fedavg": "FedAvg, 30%", "pp-marina": "PP-MARINA, 30%"}  # of the clients take part
 METHODS = (
     *("gd", "marina", "diana", "ef21", "ef21-2way", "dasha", "fedavg", "scaffnew"),
@@ -85,11 +82,7 @@ class Times:
 
 
 def times(
-    logs: Sequence[Log],
-    problem: str,
-    links: str,
-    sigma: float = 0.0,
-    deadline: float | None = None,
+    logs: Sequence[Log], problem: str, links: str, sigma: float = 0.0, deadline: float | None = None
 ) -> list[Times]:
     """Of all methods that have run on the problem, in the order of `METHODS`.
 

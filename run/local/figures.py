@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from mpisim.analysis import style
-from mpisim.analysis.claims import Claim
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.study import Figure, Grid, Line, Lines, value_of
-from mpisim.runs.log.reader import Log
 
 BITS = Axis("bits_up", log=False)
 BLUE, ORANGE, GREEN, RED, PURPLE = style.COLOURS[:5]
-QUESTION = ("", "no quote: measured here")
 
 GD = Line("GD", ORANGE, {"method.name": "gd"})
 DIANA = Line("DIANA, RandK", PURPLE, {"method.name": "diana"})
@@ -52,40 +47,18 @@ ALL = clients("tamuna", "TAMUNA", None, BLUE)
 FIVE = clients("tamuna", "TAMUNA", 5, BLUE, DOTS)
 S_FIVE = clients("scaffold", "SCAFFOLD", 5, RED, DOTS)
 PARTS = Lines((ALL, FIVE, S_FIVE, GD), BITS, lambda log: str(value_of(log, "problem.data")))
-
-
-def kappa(logs: list[Log]) -> Iterator[Claim]:
-    """Each against gradient descent, and against each other."""
-    for less, more in (
-        (SCAFFNEW, GD),
-        (SCAFFNEW, DIANA),
-        (SCAFFNEW, SCAFFOLD),
-        (TAMUNA, GD),
-        (TAMUNA, DIANA),
-        (TAMUNA, SCAFFNEW),
-    ):
-        yield KAPPA.fewer(less, more, QUESTION, logs)
-
-
-def participation(logs: list[Log]) -> Iterator[Claim]:
-    """With some clients it needs about as many bits as with all, and fewer than SCAFFOLD."""
-    for less, more in ((ALL, GD), (FIVE, GD), (FIVE, S_FIVE)):
-        yield PARTS.fewer(less, more, QUESTION, logs)
-    yield PARTS.fewer(FIVE, ALL, QUESTION, logs, "about as many bits as", "around")
-
-
-def averaging(logs: list[Log]) -> Iterator[Claim]:
-    """Averages alone against gradient descent, the proximal term, and control variates."""
-    for less, more in ((FEDAVG, GD), (PROX_LESS, FEDAVG), (PROX_MORE, FEDAVG), (SCAFFNEW, FEDAVG)):
-        yield AVERAGES.fewer(less, more, QUESTION, logs)
-
-
-def compressed(logs: list[Log]) -> Iterator[Claim]:
-    """Both kinds of compression against Scaffnew, and against each other."""
-    for less, more in ((COMPRESSED, SCAFFNEW), (LOCODL, SCAFFNEW), (LOCODL, COMPRESSED)):
-        yield BOTH.fewer(less, more, QUESTION, logs)
-    yield BOTH.fewer(COMPRESSED, TAMUNA, QUESTION, logs, "about as many bits as", "around")
-
+kappa = KAPPA.against(
+    *((SCAFFNEW, one) for one in (GD, DIANA, SCAFFOLD)),
+    *((TAMUNA, one) for one in (GD, DIANA, SCAFFNEW)),
+)
+participation = PARTS.against((ALL, GD), (FIVE, GD), (FIVE, S_FIVE), (FIVE, ALL, "around"))
+# Averages against gradient descent, the proximal term, and control variates.
+averaging = AVERAGES.against(
+    (FEDAVG, GD), (PROX_LESS, FEDAVG), (PROX_MORE, FEDAVG), (SCAFFNEW, FEDAVG)
+)
+compressed = BOTH.against(
+    (COMPRESSED, SCAFFNEW), (LOCODL, SCAFFNEW), (LOCODL, COMPRESSED), (COMPRESSED, TAMUNA, "around")
+)
 
 FIGURES = [
     Figure(

@@ -10,19 +10,9 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import labels, panels, style
-from mpisim.analysis.claims import (
-    CLEAR,
-    DECADES,
-    TENTHS,
-    Claim,
-    Evidence,
-    Targets,
-    compare,
-    decided,
-    number,
-    state,
-    with_note,
-)
+from mpisim.analysis.claims.comparing import DECADES, TENTHS, Targets, compare
+from mpisim.analysis.claims.judging import CLEAR, with_note
+from mpisim.analysis.claims.verdicts import Claim, Evidence, decided, number, state
 from mpisim.analysis.curves import EPOCHS, GRADIENT, ROUNDS, UNIFORM, Axis
 from mpisim.analysis.run_groups import one_setting
 from mpisim.analysis.study import data_sets, grouped

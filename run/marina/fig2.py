@@ -7,16 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from mpisim.analysis import labels, panels, style
-from mpisim.analysis.claims import (
-    DECADES,
-    TENTHS,
-    Claim,
-    Evidence,
-    Targets,
-    compare,
-    state,
-    undecided_at_edge,
-)
+from mpisim.analysis.claims.comparing import DECADES, TENTHS, Targets, compare
+from mpisim.analysis.claims.judging import undecided_at_edge
+from mpisim.analysis.claims.verdicts import Claim, Evidence, state
 from mpisim.analysis.curves import EPOCHS, GRADIENT, LOSS, Axis
 from mpisim.analysis.study import BestSteps, best_steps
 from mpisim.runs.log.reader import Log

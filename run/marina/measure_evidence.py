@@ -1,4 +1,4 @@
-"""Measures what the published MARINA code's deviations from the paper change, for evidence.py.
+"""Measures what the published MARINA code's deviations from the paper change, for figures.py.
 
 In that code all workers draw the same coordinates, and DIANA steps with the mean of the shifts.
 Both are run here beside the paper's algorithms. The y axis of its figures and its VR-DIANA are
@@ -31,7 +31,7 @@ from mpisim.runs.sweep.grid import expand
 from mpisim.wire.base import Precision
 from mpisim.wire.sparse import SeededForm
 
-from .evidence import TABLES, Table
+from .figures import TABLES, Table
 
 DATA = {"mushrooms": 3.3891e-6, "a9a": 2.31075e-6}  # with l2 = 1e-6 L
 COUNTS, SEEDS, N = (1, 10), (1, 2, 3, 4, 5), 5

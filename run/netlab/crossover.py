@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import labels, panels, style
-from mpisim.analysis.claims import (
+from mpisim.analysis.claims.comparing import compare, needed, seed
+from mpisim.analysis.claims.verdicts import (
     Claim,
     Evidence,
     Verdict,
-    compare,
     decided,
-    needed,
     number,
     on_seconds,
-    seed,
     state,
 )
 from mpisim.analysis.curves import GRADIENT, Axis

@@ -1,7 +1,8 @@
-"""The runs of the crossover: its grid, in the lab, at several speeds of the links."""
+"""What runs in the lab: the crossover's grid, at several speeds, and the cases of fleet.py."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,8 @@ from mpisim.analysis.study import Grid, Job
 from mpisim.comm.links import parse
 from mpisim.core.errors import InputError, MpisimError
 from mpisim.runs.sweep.points import Point
+
+from .fleet import CASES, METHODS, logs_of, size
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # tools/ is no part of the package
 
@@ -55,3 +58,23 @@ class OnNetworks(Grid):
             return f"{len(self.read(self.folder(study))[0])} runs done"
         except InputError:
             return "never run"
+
+
+def measure(folder: Path, cases: int) -> None:
+    """FOLDER/01-links.h5, 01-unlimited.h5, ...: the logs of the first ``cases``."""
+    from tools.netlab.check import Experiment, run
+    from tools.netlab.job import stoppable
+    from tools.netlab.lab import Lab
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with stoppable():
+        for number, case in enumerate(CASES[:cases], 1):
+            print(f"{number:2} of {cases}: {case.name}", flush=True)
+            links, (d, rounds) = [parse(text) for text in case.links], size(case)
+            problem = f"problem={{ name = 'quadratic', dimension = {d}, workers = {len(links)} }}"
+            one = Experiment(case.name, rounds, (problem, *METHODS[case.method]))
+            on_links, unlimited = logs_of(folder, number)
+            with Lab(len(links) + 1, links=links, losses=[case.loss] * len(links)) as lab:
+                shutil.copyfile(run(lab, one, rounds)[0].path, on_links)
+            with Lab(len(links) + 1) as lab:  # all rows: the model needs the bits of each round
+                shutil.copyfile(run(lab, one, rounds, log_every=1)[0].path, unlimited)

@@ -117,8 +117,8 @@ def best_step(
     """The best step of each method, the mean over the seeds."""
     for name in compressors:
         if steps := groups.get(key, {}).get(name):
-            panels.curve(panel, steps.logs, bits, LOSS, *LOOKS[name])
-            panel.lines[-1].set_label(f"γ = {_power(steps.step)}")
+            label = f"γ = {_power(steps.step)}"
+            panels.curve(panel, steps.logs, bits, LOSS, *LOOKS[name], label=label)
     panel.legend(fontsize=7, **BESIDE)
 
 

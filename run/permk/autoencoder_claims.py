@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import log2
+from typing import Any
 
-from mpisim.analysis.claims import (
-    TENTHS,
-    Claim,
-    Evidence,
-    Verdict,
-    compare,
-    decided,
-    growing,
-    state,
-    undecided_at_edge,
-    with_note,
-)
+from mpisim.analysis.claims import TENTHS, Claim, Evidence, Verdict, decided, growing, state
 from mpisim.runs.log.reader import Log
 
 from . import comparison
@@ -89,18 +79,11 @@ def _ahead(groups: Groups, panels: Iterable[Panel], pair: tuple[str, str], sayin
 
 
 def better(groups: Groups, panel: Panel, less: str, more: str, word: str = "fewer") -> Evidence:
-    """``less`` against ``more``, to tenths of f(x^0) - f(x*), each with its best step.
-
-    In the bits of the paper's figures, without indices; those that were sent stand beside it.
-    """
+    """``less`` against ``more``, to tenths of f(x^0) - f(x*), each with its best step."""
     sides = [groups[panel].get(name) for name in (less, more)]
-    first, rival = (side.logs if side else [] for side in sides)
-    one, sent = (compare(where(panel), first, rival, x, GAP, TARGETS, word) for x in (BITS, SENT))
-    if "target" in one.numbers:
-        steps = [side.step for side in sides if side]
-        text = f"in bits that were sent: {sent.measured}"
-        one = with_note(one, text, sent=sent.numbers["by_target"], steps=steps)
-    return undecided_at_edge(one, [side.edge for side in sides if side])
+    steps = {"steps": [side.step for side in sides if side]}
+    how: dict[str, Any] = {"y": GAP, "targets": TARGETS, "word": word}
+    return comparison.against(where(panel), sides, (BITS, SENT), steps, **how)
 
 
 def _by_lambda(groups: Groups, p: float, more: str) -> Evidence:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, TypeVar
 
-from mpisim.analysis.claims import (
-    Claim,
-    Evidence,
-    Verdict,
-    at_one_target,
-    every,
-    judge,
-    number,
-    state,
-)
+from mpisim.analysis.claims.comparing import at_one_target, compare
+from mpisim.analysis.claims.judging import judge, undecided_at_edge, with_note
+from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, every, number, state
+from mpisim.analysis.curves import Axis
+from mpisim.analysis.study import BestSteps
 
+K = TypeVar("K")
 Saying = tuple[str, str]  # the paper's words, and where they stand
 
 
@@ -36,24 +34,55 @@ def ahead(
     return state(f"{names[less]} needs fewer bits than {names[more]}", *saying, list(evidence))
 
 
-def gains(where: str, compared: Mapping[str, Evidence]) -> Evidence:
-    """Whether what is saved grows from one comparison to the next, at one target."""
+def against(
+    where: str,
+    both: Sequence[BestSteps | None],
+    axes: tuple[Axis, Axis],
+    numbers: dict[str, Any],
+    **how: Any,
+) -> Evidence:
+    """The first of ``both`` against the second, with their best steps; ``how`` as for `compare`.
+
+    axes : the bits of the paper's figures, without indices; and those that were sent, which stand
+        beside it
+    """
+    first, rival = (side.logs if side else [] for side in both)
+    one, sent = (compare(where, first, rival, bits, **how) for bits in axes)
+    if "target" in one.numbers:
+        text = f"in bits that were sent: {sent.measured}"
+        one = with_note(one, text, sent=sent.numbers["by_target"])
+    one = dataclasses.replace(one, numbers=one.numbers | numbers)
+    return undecided_at_edge(one, [side.edge for side in both if side])
+
+
+def at_target(
+    where: str, compared: Mapping[K, Evidence]
+) -> tuple[float, dict[K, float]] | Evidence:
+    """The deepest target that all reached, and the ratios there; or evidence that decides nothing.
+
+    A best step at an edge of the grid decides nothing, either.
+    """
+    edges = dict.fromkeys(
+        str(e.numbers["edge"]) for e in compared.values() if e.numbers.get("edge")
+    )
+    if edges:
+        return Evidence(where, f"edge of the grid: {', '.join(edges)}", Verdict.UNDECIDED)
     target, values = at_one_target(list(compared.values()))
-    if edges := edges_of(compared.values()):
-        return Evidence(where, edges, Verdict.UNDECIDED)
     if not values:
         return Evidence(where, "no target that all reached", Verdict.UNDECIDED)
-    times = dict(zip(compared, values, strict=True))
+    return target, dict(zip(compared, values, strict=True))
+
+
+def gains(where: str, compared: Mapping[str, Evidence]) -> Evidence:
+    """Whether what is saved grows from one comparison to the next, at one target."""
+    there = at_target(where, compared)
+    if isinstance(there, Evidence):
+        return there
+    target, times = there
     listed = ", ".join(f"{name}: {number(gain)} times" for name, gain in times.items())
     numbers = {"gains": times, "target": target}
     verdict = every([more_is_saved(a, b, target) for a, b in pairwise(compared.values())])
     return Evidence(where, f"{listed}, to {target:g}", verdict, numbers)
-
-
-def edges_of(compared: Iterable[Evidence]) -> str:
-    """Whose best steps are at an edge of the grid; empty where none is."""
-    edges = dict.fromkeys(str(one.numbers["edge"]) for one in compared if one.numbers.get("edge"))
-    return f"edge of the grid: {', '.join(edges)}" if edges else ""
 
 
 def more_is_saved(before: Evidence, after: Evidence, target: float) -> Evidence:

@@ -9,13 +9,7 @@ from mpisim.runs.log.reader import Log
 from . import autoencoder, groups, mg, quadratic, table5, topk
 from . import autoencoder_claims as claimed
 from .autoencoder import COMPRESSORS, all_steps, best_step, unregularised
-from .quadratic_claims import (
-    against_randk,
-    against_topk,
-    as_table_4,
-    best_steps,
-    under_pl,
-)
+from .quadratic_claims import against_randk, against_topk, as_table_4, best_steps, under_pl
 
 MULTIPLES = [2**i for i in range(20)]  # the published runs'
 MARINA, EF21 = '{ name = "marina", theorem = "permk" }', '{ name = "ef21" }'

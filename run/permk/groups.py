@@ -48,8 +48,7 @@ def draw(logs: list[Log]) -> Any:
 
     def fill(panel: Any, _: str, which: str) -> None:
         for groups, (multiple, runs) in sorted(chosen[which].items()):
-            panels.curve(panel, runs, BITS, GRADIENT, *LOOKS[groups])
-            panel.lines[-1].set_label(f"×{multiple:g}")
+            panels.curve(panel, runs, BITS, GRADIENT, *LOOKS[groups], label=f"×{multiple:g}")
         panels.dress(panel, BITS, GRADIENT, "bits per worker, without indices")
         panel.legend(fontsize=7, loc="upper right")
 

@@ -5,7 +5,6 @@ measure_mg.py computes the constants; the file that it writes is what is drawn.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 
 from mpisim.analysis import panels, style
 from mpisim.analysis.claims import Claim, Evidence, Verdict, decided, state
-from mpisim.core.errors import InputError
+from mpisim.core.files import read_json
 
 SOURCE = "PermK paper, A.8.1"
 FILE = "splits.json"
@@ -36,11 +35,8 @@ Measured = dict[str, dict[str, np.ndarray]]
 
 def read(folder: Path) -> Measured:
     """{data: {constant: values, shape (splits,)}}; `InputError` where nothing was measured."""
-    try:
-        splits = json.loads((folder / FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        hint = "`mpisim study run/permk mg` measures it"
-        raise InputError(f"{folder / FILE}: cannot be read: {error}; {hint}") from None
+    hint = "`mpisim study run/permk mg` measures it"
+    splits = read_json(folder / FILE, dict, hint, f"; {hint}")
     return {
         data: {key: np.array(constants[key]) for key in NAMES} for data, constants in splits.items()
     }

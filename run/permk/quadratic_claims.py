@@ -6,18 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from mpisim.analysis.claims import (
-    Claim,
-    Evidence,
-    Verdict,
-    at_one_target,
-    compare,
-    every,
-    number,
-    state,
-    undecided_at_edge,
-    with_note,
-)
+from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, every, number, state
 from mpisim.analysis.study import BestSteps
 from mpisim.runs.log.reader import Log
 
@@ -122,15 +111,9 @@ def _who(groups: Groups, task: Task) -> Evidence:
 
 def compared(groups: Groups, task: Task, less: str, more: str) -> Evidence:
     """``less`` against ``more`` on a task, in bits, each with its best step."""
-    sides = [groups[task].get(name) for name in (less, more)]
-    first, rival = (side.logs if side else [] for side in sides)
-    one, sent = (compare(name_of(task), first, rival, bits) for bits in (BITS, SENT))
-    steps = {name: side.step for name, side in zip((less, more), sides, strict=True) if side}
-    if "target" in one.numbers:
-        text = f"in bits that were sent: {sent.measured}"
-        one = with_note(one, text, sent=sent.numbers["by_target"])
-    one = dataclasses.replace(one, numbers=one.numbers | {"multiples": steps})
-    return undecided_at_edge(one, [side.edge for side in sides if side])
+    sides = {name: groups[task].get(name) for name in (less, more)}
+    steps = {"multiples": {name: side.step for name, side in sides.items() if side}}
+    return comparison.against(name_of(task), [*sides.values()], (BITS, SENT), steps)
 
 
 def _by_noise(groups: Groups, n: int) -> Evidence:
@@ -152,12 +135,10 @@ def _by_size(groups: Groups, noise: float) -> Evidence:
     """Whether gains over RandK are in the order that Table 4 predicts, at one target."""
     tasks = [task for task in groups if task[1] == noise]
     pairs = {task: compared(groups, task, "permk", "randk") for task in tasks}
-    target, values = at_one_target(list(pairs.values()))
-    if edges := comparison.edges_of(pairs.values()):
-        return Evidence(f"noise {noise:g}", edges, Verdict.UNDECIDED)
-    if not values:
-        return Evidence(f"noise {noise:g}", "no target that all reached", Verdict.UNDECIDED)
-    measured = dict(zip(tasks, values, strict=True))
+    there = comparison.at_target(f"noise {noise:g}", pairs)
+    if isinstance(there, Evidence):
+        return there
+    target, measured = there
     predicted = {task: predicted_gain(groups, task) for task in tasks}
     order = sorted(tasks, key=lambda task: predicted[task])
     steps = [(a, b) for a, b in pairwise(order) if predicted[b] > SAME * predicted[a]]

@@ -11,16 +11,9 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import panels, style
-from mpisim.analysis.claims import (
-    Claim,
-    Evidence,
-    fewest,
-    number,
-    of_seeds,
-    seed,
-    state,
-    undecided,
-)
+from mpisim.analysis.claims.comparing import seed
+from mpisim.analysis.claims.judging import fewest, of_seeds
+from mpisim.analysis.claims.verdicts import Claim, Evidence, number, state, undecided
 from mpisim.analysis.curves import LOSS, ROUNDS, Axis
 from mpisim.analysis.study import best_steps
 from mpisim.runs.log.reader import Log

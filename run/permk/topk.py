@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
 from mpisim.analysis import panels, style
-from mpisim.analysis.claims import Claim, compare, state, undecided_at_edge, with_note
+from mpisim.analysis.claims import Claim, state
 from mpisim.analysis.curves import GRADIENT
 from mpisim.analysis.study import BestSteps, best_steps
 from mpisim.runs.log.reader import Log
 
 from .autoencoder import BESIDE
-from .comparison import quotes
+from .comparison import against, quotes
 from .quadratic import BITS_LOG as BITS
 from .quadratic import SENT
 
@@ -44,8 +43,8 @@ def draw(logs: list[Log]) -> Any:
 
     def fill(panel: Any, _: str, noise: float) -> None:
         for k, steps in groups[noise].items():
-            panels.curve(panel, steps.logs, BITS, GRADIENT, *looks[k])
-            panel.lines[-1].set_label(f"×{steps.step:g}")
+            label = f"×{steps.step:g}"
+            panels.curve(panel, steps.logs, BITS, GRADIENT, *looks[k], label=label)
         panels.dress(panel, BITS, GRADIENT, "bits per worker, without indices")
         panel.legend(fontsize=7, **BESIDE)
 
@@ -65,13 +64,7 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
     for noise, by_k in tuned(logs).items():
         d = int(next(iter(by_k.values())).logs[0].attrs["dimension"])
         for k in (k for k in by_k if k * MUCH_SMALLER <= d and d in by_k):
-            sides = few, dense = by_k[k], by_k[d]
-            where = f"K = {k}, noise {noise:g}"
-            one, sent = (compare(where, few.logs, dense.logs, x, word="much") for x in (BITS, SENT))
-            if "target" in one.numbers:
-                text = f"in bits that were sent: {sent.measured}"
-                one = with_note(one, text, sent=sent.numbers["by_target"])
-            steps = {str(key): side.step for key, side in zip((k, d), sides, strict=True)}
-            one = dataclasses.replace(one, numbers=one.numbers | {"multiples": steps})
-            evidence.append(undecided_at_edge(one, [side.edge for side in sides]))
+            steps = {"multiples": {str(key): by_k[key].step for key in (k, d)}}
+            where, both = f"K = {k}, noise {noise:g}", (by_k[k], by_k[d])
+            evidence.append(against(where, both, (BITS, SENT), steps, word="much"))
     yield state("TopK with K << d needs much fewer bits than with K = d", *SAYING, evidence)

@@ -5,27 +5,35 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 
-from mpisim.analysis.claims import (
-    CLEAR,
-    DECADES,
+from mpisim.analysis.claims.comparing import DECADES, compare
+from mpisim.analysis.claims.judging import CLEAR, with_note
+from mpisim.analysis.claims.verdicts import (
     Claim,
     Evidence,
     Rule,
     Verdict,
-    compare,
     decided,
     every,
     larger_half,
     most,
     state,
-    with_note,
 )
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.study import data_sets
 from mpisim.runs.log.reader import Log
 
-from .break_even import RIVAL, break_even
-from .schemes import BYTES, COSTS, ERROR, MEGABYTE, ROUNDS, Groups, dimension, runs
+from .schemes import (
+    BYTES,
+    COSTS,
+    ERROR,
+    MEGABYTE,
+    RIVAL,
+    ROUNDS,
+    Groups,
+    break_even,
+    dimension,
+    runs,
+)
 
 TARGETS = DECADES[:3]  # 0.1, 0.01, 1e-3 of |x^0 - x*|^2
 WORD = 32  # bits of a norm, as the paper charges it

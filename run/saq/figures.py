@@ -1,7 +1,7 @@
 """Smoothness-aware quantization techniques, Appendix B."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -9,10 +9,9 @@ from mpisim.analysis.claims import Claim
 from mpisim.analysis.study import Figure, Grid, Grids, Measurement
 from mpisim.runs.log.reader import Log
 
-from . import claims, curves, fig3, seconds, table2
-from .break_even import RIVAL
+from . import claims, fig3, schemes, seconds, table2
 from .claims import LARGER, MOST, Comparison
-from .schemes import SPENT
+from .schemes import RIVAL, SPENT
 
 ROUNDS = ["run.rounds=5000", "run.log_every=10"]
 ALONE = ["run.ranks=2"]  # for which any machine has cores
@@ -90,7 +89,7 @@ class Shown:
     def _figure(self, prefix: str, suffix: str, source: Grids) -> Figure:
         pair = (self.plus, RIVAL) if self.plus else ()
         title = f"SAQ, Appendix {self.what}{suffix}"
-        draw: Any = partial(curves.draw, title, self.curves, pair)
+        draw: Any = partial(schemes.draw, title, self.curves, pair)
         return Figure(
             prefix + self.name,
             self.title + suffix,
@@ -105,10 +104,6 @@ class Shown:
         yield from claims.claims(source, self.compared, timed, logs)
         if self.norms:
             yield claims.norms(source, self.norms, logs)
-
-
-def _none(logs: Iterable[Log]) -> list[Claim]:
-    return []
 
 
 # The captions of the appendix and its text number the figures differently; the names here are
@@ -191,6 +186,6 @@ SIZES = "the data, what is sent before round 0, and the bits of three codes"
 FIGURES = [
     Figure("fig3", "bits of a quantized message against |h^-1|", BITS, fig3.draw, fig3.claims),
     *(figure for shown in SHOWN for figure in shown.figures()),
-    Figure("seconds", TIMED, A_RANK_EACH, seconds.draw, _none),
+    Figure("seconds", TIMED, A_RANK_EACH, seconds.draw),
     Figure("table2", SIZES, TABLE2, table2.draw, table2.claims),
 ]

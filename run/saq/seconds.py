@@ -15,8 +15,7 @@ from mpisim.comm.clock import PHASES
 from mpisim.comm.links import parse
 from mpisim.runs.log.reader import Log
 
-from .curves import LOOKS
-from .schemes import ERROR, RATIO, SECONDS, Groups, dimension, runs
+from .schemes import ERROR, LOOKS, RATIO, SECONDS, Groups, dimension, runs
 
 SHOWN = (
     "DCGD (quant)",

@@ -14,7 +14,7 @@ from mpisim.analysis.study import data_sets
 from mpisim.runs.log.reader import Log
 
 from . import schemes
-from .schemes import BYTES, CODECS, SECONDS
+from .schemes import BYTES, CODECS, SECONDS, each_round
 
 # d, n and m, the rows of a worker, as Table 2 has them.
 PAPER = {
@@ -97,14 +97,8 @@ def _row(groups: Runs, timed: Runs, name: str) -> list[str]:
         sent = BYTES.values(plus)
         cells[-3:-1] = number(sent[0]), f"{sent[0] / sent[-1]:.0%}"
     if clock is not None:
-        cells[-1] = f"{_each(clock, SECONDS):.2g}"
+        cells[-1] = f"{each_round(clock, SECONDS):.2g}"
     return cells
-
-
-def _each(log: Log, cost: Axis) -> float:
-    """Mean cost of a round, without what is sent before round 0."""
-    values = cost.values(log)
-    return float((values[-1] - values[0]) / log.column("round")[-1])
 
 
 def _sizes(log: Log) -> tuple[int, int, int]:
@@ -154,7 +148,7 @@ def _negligible(name: str, log: Log, cost: Axis, unit: str) -> Evidence:
     """
     if cost.timed and oversubscribed([log]):
         return Evidence(name, WHY, Verdict.UNDECIDED)
-    before, each = float(cost.values(log)[0]), _each(log, cost)
+    before, each = float(cost.values(log)[0]), each_round(log, cost)
     total, enough = before + ROUNDS * each, before / (CLEAR - 1) / each
     return Evidence(
         name,

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from mpisim.analysis import style
-from mpisim.analysis.claims import Claim
 from mpisim.analysis.curves import UNIFORM, Axis
 from mpisim.analysis.study import Figure, Grid, Line, Lines, value_of
-from mpisim.runs.log.reader import Log
 
 BITS = Axis("bits_up", log=False)
 BLUE, ORANGE, GREEN, RED, PURPLE = style.COLOURS[:5]
-QUESTION = ("", "no quote: measured here")
 COMPRESSORS = {"randk": "RandK, K = d / 10", "natural": "natural"}
 
 DIANA = Line("DIANA", ORANGE, {"method.name": "diana"})
@@ -46,25 +41,9 @@ MOMENTUM = Lines(
     UNIFORM,
 )
 
-
-def shifts(logs: list[Log]) -> Iterator[Claim]:
-    """Acceleration against DIANA, and DIANA against other ways to move shifts."""
-    for less, more in ((ADIANA, DIANA), (CANITA, DIANA), (DIANA, RAND)):
-        yield SHIFTS.fewer(less, more, QUESTION, logs)
-    yield SHIFTS.fewer(EF_BV, DIANA, QUESTION, logs, "about as many bits as", "around")
-
-
-def skipping(logs: list[Log]) -> Iterator[Claim]:
-    """What is saved by messages that are not sent, with and without compression."""
-    for less, more in ((LAG, GD), (CLAG, EF21), (CLAG, LAG)):
-        yield SKIPPING.fewer(less, more, QUESTION, logs)
-
-
-def momentum(logs: list[Log]) -> Iterator[Claim]:
-    """Momenta against gradients of minibatches."""
-    yield MOMENTUM.fewer(SGDM, EF21, QUESTION, logs)
-
-
+shifts = SHIFTS.against((ADIANA, DIANA), (CANITA, DIANA), (DIANA, RAND), (EF_BV, DIANA, "around"))
+skipping = SKIPPING.against((LAG, GD), (CLAG, EF21), (CLAG, LAG))
+momentum = MOMENTUM.against((SGDM, EF21))
 FIGURES = [
     Figure("shifts", "shifts and acceleration", Grid("shifts"), SHIFTS.draw, shifts),
     Figure("skipping", "skipped messages", Grid("skipping"), SKIPPING.draw, skipping),

@@ -17,8 +17,7 @@ from mpisim.analysis.costs import Target
 from mpisim.analysis.curves import Axis, over_seeds
 from mpisim.analysis.fleet.table import fleet_costs
 from mpisim.analysis.link_model import ModelledSeconds
-from mpisim.analysis.report.chart_data import MOST
-from mpisim.analysis.report.fleets import DEADLINES
+from mpisim.analysis.report.chart_data import DEADLINES, MOST
 from mpisim.analysis.report.page import decades
 from mpisim.cli import main
 from mpisim.comm.fleet import Fleet

@@ -8,9 +8,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import norm
 
-from mpisim.comm import fleet_data
-from mpisim.comm.aggregation import Server
-from mpisim.comm.attacks import Attack
+from mpisim.comm import fleet
+from mpisim.comm.byzantine import Attack, Server
 from mpisim.comm.clock import Clock
 from mpisim.comm.fleet import Fleet
 from mpisim.core.rng import Draw, Streams, normals
@@ -239,7 +238,7 @@ def test_byz_vr_marina(attack, aggregate, p=0.3, b=7, T=20):
 MILLION = np.arange(1_000_000)
 
 
-TABLE = Path(fleet_data.__file__).with_name("mlab.csv")
+TABLE = Path(fleet.__file__).with_name("mlab.csv")
 COUNTRIES = list(csv.DictReader(line for line in TABLE.read_text().splitlines() if line[0] != "#"))
 LEVELS = np.array([0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99])
 

@@ -7,7 +7,7 @@ import pytest
 
 from mpisim.analysis.claims import compare
 from mpisim.runs.log.reader import read
-from run.cdadam import errors, logistic, logistic_claims
+from run.cdadam import errors, logistic
 from run.cdadam.equal_cost import BITS
 from tests.helpers import run_tables, table
 
@@ -97,7 +97,7 @@ def test_the_best_step_reaches_the_common_target_for_the_least_bits(logs):
 
 
 def test_claims_are_computed_from_the_logs(logs):
-    claims = [*logistic_claims.fig2(logs)]
+    claims = [*logistic.fig2(logs)]
     assert [claim.of_project for claim in claims] == [False] * 5 + [True]
     assert all(claim.claim.endswith(", ν = 1e-08") for claim in claims)
     result = {method: one for (*_, method), one in logistic.best(logs, "scaled-sign").items()}
@@ -118,9 +118,9 @@ def test_claims_are_computed_from_the_logs(logs):
 
 def test_curves_like_the_papers_hold(logs):
     shapes = like_the_paper(logs, amsgrad=falling(8.02), ef_amsgrad=stopped(1e-3, 0.2))
-    result = verdicts(logistic_claims.fig2(shapes))
+    result = verdicts(logistic.fig2(shapes))
     assert result == [["holds"], ["holds"] * 2, ["holds"], ["holds"] * 2, ["holds"] * 2]
-    result = verdicts(logistic_claims.fig4(with_top_1(shapes)))
+    result = verdicts(logistic.fig4(with_top_1(shapes)))
     assert result == [["holds"] * 2, ["holds"] * 2, ["holds"], ["holds"]]
 
 
@@ -145,7 +145,7 @@ def test_curves_like_the_papers_hold(logs):
 def test_what_does_not_hold(logs, place, verdict, curves):
     if place[0] == 0:  # within CD-Adam's bits AMSGrad has 25 rounds
         curves = curves | {"amsgrad": lambda share: np.where(share > 0.01, 1e-3, 1.0)}
-    result = verdicts(logistic_claims.fig2(like_the_paper(logs, **curves)))
+    result = verdicts(logistic.fig2(like_the_paper(logs, **curves)))
     assert result[place[0]][place[1]] == verdict
 
 

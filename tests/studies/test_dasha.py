@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from run.dasha import figures
-from run.dasha.compared import BITS as SENT
-from run.dasha.compared import best, up_to
+from run.dasha.figures import BITS as SENT
+from run.dasha.figures import best, up_to
 from tests.studies.conftest import ROUNDS
 
 # By step: the rate of |grad f|^2, and that of f. The largest ends on a plateau of f: its gradient

@@ -9,7 +9,7 @@ import pytest
 from mpisim.analysis.claims import at_one_target
 from mpisim.analysis.study import complete_logs
 from mpisim.core.errors import InputError
-from run.marina import evidence, fig1, fig2
+from run.marina import fig1, fig2, figures
 from tests.comm.jobs import python
 
 RATES = {"marina": 1.05, "diana": 0.1, "vr-marina": 0.1, "vr-diana": 0.2}
@@ -126,9 +126,9 @@ def test_the_error_where_all_workers_draw_alike():
 
 def test_tables_are_drawn(tmp_path):
     tables = [[["a", "b", "c"], ["x, K = 1", 1.0, 2e-7]], [["d", "e"], ["y", 3.0]]]
-    (tmp_path / evidence.TABLES).write_text(json.dumps(tables))
-    figure = evidence.draw(evidence.read(tmp_path))
+    (tmp_path / figures.TABLES).write_text(json.dumps(tables))
+    figure = figures.draw(figures.read(tmp_path))
     cells = [cell.get_text().get_text() for cell in figure.axes[0].tables[0].get_celld().values()]
     assert set(cells) == {"a", "b", "c", "x, K = 1", "1", "2e-07"} and len(figure.axes) == 2
     with pytest.raises(InputError, match="mpisim study run/marina evidence"):
-        evidence.read(tmp_path / "nowhere")
+        figures.read(tmp_path / "nowhere")

@@ -13,10 +13,9 @@ import pytest
 from matplotlib.figure import Figure as Drawing
 from PIL import Image
 
-from mpisim.analysis import results
 from mpisim.analysis import settings as settings_of_runs
 from mpisim.analysis.claims import Claim, Verdict
-from mpisim.analysis.results import files
+from mpisim.analysis.results import files, page
 from mpisim.analysis.results.files import Provenance, provenance_of
 from mpisim.analysis.study import load
 from mpisim.analysis.verify.repeat import Comparison, repeat
@@ -51,7 +50,7 @@ FIGURES = [Figure("fig1", "A", Grid("fig1"), print, list), Figure("fig2", "B", M
 
 
 def result(claims=(CLAIM,), **changes):
-    return results.Result(dataclasses.replace(OF, **changes), claims)
+    return files.Result(dataclasses.replace(OF, **changes), claims)
 
 
 @pytest.fixture
@@ -83,7 +82,7 @@ def test_a_figure_goes_on_record_at_two_scales(tmp_path, monkeypatch, command):
     names = {"README.md", *(f"fig1.{scale}.{suffix}" for scale, suffix in kinds)}
     assert {path.name for path in folder.iterdir()} == names
     assert str(folder / "fig1.paper.png") in output and str(folder / "README.md") in output
-    quick, paper = (one.provenance for one in results.read(folder))
+    quick, paper = (one.provenance for one in files.read(folder))
     assert (quick.scale, paper.scale, quick.runs) == ("quick", "paper", {"done": 10})
     assert [one.settings.fixed["run.rounds"] for one in (quick, paper)] == [20, 30]
     varied = {"method.name": ["marina", "diana"], "run.seed": [1, 2, 3, 4, 5]}
@@ -198,7 +197,7 @@ def test_the_page_shows_scales_side_by_side():
     second = dataclasses.replace(CLAIM, measured="0.5 | times", verdict=FAILS)
     third = dataclasses.replace(CLAIM, claim="C", verdict=TIE, measured="1.0 < 1.03")
     item = settings_of_runs.Settings({"run.seed": [1, 2]}, {"run.rounds": 99})
-    text = results.page(
+    text = page.page(
         [
             result(claims=[CLAIM, second]),
             result(scale="paper", claims=[second, third, CLAIM], settings=item, seconds=90.0),
@@ -240,11 +239,11 @@ def test_the_gallery_shows_all_studies(tmp_path):
 
 def test_what_is_on_record_is_current():
     """The pages in run/ and the gallery are what the code makes of the files; else make gallery."""
-    for folder in sorted((ROOT / "run").glob(f"*/{results.FOLDER}")):
-        actual = results.of_study(folder.parent)
-        assert (folder / results.PAGE).read_text() == results.page(actual), folder
-        link = f"{results.FOLDER}/{results.PAGE}"
-        assert link in (folder.parent / results.PAGE).read_text(), "the study's README links to it"
+    for folder in sorted((ROOT / "run").glob(f"*/{files.FOLDER}")):
+        actual = files.of_study(folder.parent)
+        assert (folder / page.PAGE).read_text() == page.page(actual), folder
+        link = f"{files.FOLDER}/{page.PAGE}"
+        assert link in (folder.parent / page.PAGE).read_text(), "the study's README links to it"
         for one in actual:
             assert one.provenance.study == folder.parent.name
             assert 0 < (folder / one.picture).stat().st_size <= files.LIMIT, one.picture

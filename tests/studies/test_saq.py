@@ -16,7 +16,7 @@ from mpisim.analysis.study import find
 from mpisim.core.rng import Draw, Streams
 from mpisim.runs.log.reader import read
 from mpisim.wire.levels import LevelsForm
-from run.saq import break_even, claims, fig3, measure_fig3, schemes, table2
+from run.saq import claims, fig3, measure_fig3, schemes, table2
 from tests.handmade_logs import PHASES
 from tests.wire import string_elias
 
@@ -99,13 +99,13 @@ def test_break_even_by_hand(make):
     """R rounds of DIANA cost as much as 0.03 MB and R / 4 rounds: R = 40."""
     paths = make("diana+", "block quant+", start=0.03, step=4.0), make("diana", "quant")
     plus, rival = logs_of(*paths)
-    result = break_even.break_even([plus], [rival], schemes.BYTES)
+    result = schemes.break_even([plus], [rival], schemes.BYTES)
     assert result.predicted.round == pytest.approx(40)
     assert result.predicted.level == pytest.approx(np.exp(-2))
-    assert result.measured == break_even.Place(40, pytest.approx(np.exp(-2)))
+    assert result.measured == schemes.Place(40, pytest.approx(np.exp(-2)))
     assert result.cost == pytest.approx(0.04)
     assert str(result) == "break-even at 0.135, round 40\npredicted at 0.135, round 40"
-    assert break_even.break_even([plus], [], schemes.BYTES) is None
+    assert schemes.break_even([plus], [], schemes.BYTES) is None
 
 
 def figure_4(make, starts):

@@ -230,10 +230,10 @@ def test_a_panel_without_a_step_that_went_well_is_not_decided():
     a, b, absent = (Line(name, "k", {"method.name": name}) for name in "ABC")
     lines = OneSide((a, b), Axis("bits_up", log=False), lambda log: "panel")
     logs = [SimpleNamespace(config={"method": {"name": name}}) for name in "AB"]
-    (evidence,) = lines.fewer(a, b, ("", ""), logs).evidence
+    (evidence,) = lines.fewer(logs, a, b).evidence
     assert evidence.verdict == "not decided"
     assert evidence.measured == "no step of B went well on all seeds"
-    assert not lines.fewer(a, absent, ("", ""), logs).evidence
+    assert not lines.fewer(logs, a, absent).evidence
 
 
 GRIDS = tomllib.loads(Path(__file__).with_name("grids.toml").read_text())

@@ -20,7 +20,6 @@ from tools import import_circles, lowest, warm_up
 from tools.cards import PICTURE, digest
 from tools.check_site import loads
 from tools.demo import __main__ as demo
-from tools.demo import words
 from tools.release_check import environment
 
 
@@ -109,15 +108,15 @@ GRID = tomllib.loads((Path(demo.__file__).with_name("grid.toml")).read_text())
 
 def test_words():
     """Rows of norm 1, the same each time; each topic has frequent words of its own."""
-    text = words.libsvm(topics=2)
-    assert text == words.libsvm(topics=2)
+    text = demo.libsvm(topics=2)
+    assert text == demo.libsvm(topics=2)
     table = libsvm.parse(text.encode(), "words")
-    assert table.rows == 2 * words.ROWS and table.features <= words.WORDS
+    assert table.rows == 2 * demo.ROWS and table.features <= demo.WORDS
     assert set(np.unique(table.labels)) == {-1, 1}
     norms = [sum(float(e.split(":")[1]) ** 2 for e in row.split()[1:]) for row in text.splitlines()]
     assert np.allclose(norms, 1, atol=1e-2)
     rows = [{e.split(":")[0] for e in row.split()[1:]} for row in text.splitlines()]
-    first, second = (set.union(*rows[i : i + words.ROWS]) for i in (0, words.ROWS))
+    first, second = (set.union(*rows[i : i + demo.ROWS]) for i in (0, demo.ROWS))
     assert len(first & second) < 0.5 * len(first)
 
 

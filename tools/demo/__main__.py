@@ -6,6 +6,11 @@ Tunes all steps of grid.toml side by side, repeats the best of each method with 
 on all ranks so that their seconds count, and draws them over bits and over the seconds that they
 would take where the server has a line of 100 Mbit/s. It needs neither data sets nor a network.
 Started by `make demo`.
+
+The data is of generated documents: sparse rows of many features, unlike for each worker. As in
+text, few words are frequent and most are rare. Each topic has its own frequent words, and the rows
+of a topic follow one another, so that a contiguous split gives each worker a topic of its own. The
+labels come from a planted linear model with noise.
 """
 
 from __future__ import annotations
@@ -15,6 +20,8 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 import mpisim
 from mpisim.analysis import panels, style
@@ -28,7 +35,6 @@ from mpisim.comm.communicators import all_ranks
 from mpisim.comm.links import parse
 from mpisim.core.files import write_atomic
 from mpisim.runs.log.reader import Log
-from tools.demo import words
 
 FOLDER, PICTURE = Path("logs/demo"), Path("figures/demo.png")
 SEEDS = [1, 2, 3]
@@ -41,6 +47,9 @@ AXES = (
     (SECONDS, "seconds, all traffic on the server's 100 Mbit/s"),
 )
 PANEL = (3.9, 2.7)  # inches
+ROWS, WORDS, LENGTH = 200, 20_000, 80  # documents of a topic, dictionary, words of a document
+SPREAD = 1.5  # of the logarithm of a word's frequency over the topics
+NOISE = 0.3  # of a margin, as a share of the margins' standard deviation
 
 
 def main() -> int:
@@ -49,7 +58,7 @@ def main() -> int:
     grid = tomllib.loads(Path(__file__).with_name("grid.toml").read_text())
     if comm.rank == 0:
         FOLDER.mkdir(parents=True, exist_ok=True)
-        data = words.libsvm(topics=grid["problem"]["workers"]).encode()
+        data = libsvm(topics=grid["problem"]["workers"]).encode()
         write_atomic(FOLDER / "words", data, shared=True)
     comm.Barrier()
     tuned = best(mpisim.sweep(grid, FOLDER / "tuning"), "rounds")
@@ -88,6 +97,35 @@ def draw(logs: Sequence[Log]) -> Any:
         entries = panels.entries_of({name: (colour, "-") for name, colour in looks.items()})
         panels.legend(figure, entries, columns=3)
     return figure
+
+
+def libsvm(topics: int, seed: int = 0) -> str:
+    """LibSVM text: ``topics`` times `ROWS` rows of norm 1, with labels +1 and -1."""
+    draw = np.random.default_rng(seed)
+    frequency = 1.0 / (10.0 + np.arange(WORDS))
+    weights = draw.standard_normal(WORDS)
+    rows = [
+        _document(draw, frequency * np.exp(SPREAD * deviation))
+        for deviation in draw.standard_normal((topics, WORDS))
+        for _ in range(ROWS)
+    ]
+    margins = np.array([values @ weights[words] for words, values in rows])
+    margins += NOISE * margins.std() * draw.standard_normal(len(rows))
+    return "".join(_line(*row, margin) for row, margin in zip(rows, margins, strict=True))
+
+
+def _document(draw: np.random.Generator, frequency: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The words of a document, ascending, and their weights: counts, less for frequent words."""
+    cumulative = np.cumsum(frequency)
+    drawn = np.searchsorted(cumulative, draw.random(LENGTH) * cumulative[-1])
+    words, counts = np.unique(drawn, return_counts=True)
+    values = counts * np.log(cumulative[-1] / frequency[words])
+    return words, values / np.linalg.norm(values)
+
+
+def _line(words: np.ndarray, values: np.ndarray, margin: float) -> str:
+    entries = " ".join(f"{j + 1}:{v:.4g}" for j, v in zip(words, values, strict=True))
+    return f"{'+1' if margin > 0 else '-1'} {entries}\n"
 
 
 if __name__ == "__main__":

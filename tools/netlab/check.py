@@ -77,34 +77,20 @@ CASES = (
         messages_up=2,  # lengths go ahead
     ),
 )
+
+
+def _idle(name: str, d: int, method: str, compressor: str) -> Experiment:
+    """Of keys of a method and a compressor, with the few senders in its name."""
+    problem = f"problem={{ name = 'quadratic', dimension = {d}, workers = {WORKERS} }}"
+    tables = f"method={{ {method}, stepsize = 0.01 }}", f"compressor={{ {compressor} }}"
+    return Experiment(name, 310, (problem, *tables))
+
+
+PP = "name = 'pp-marina', p = 1e-9, participants = 2"
 IDLE = (
-    Experiment(
-        f"PP-MARINA, 2 of {WORKERS} clients",
-        310,
-        (
-            f"problem={{ name = 'quadratic', dimension = 5, workers = {WORKERS} }}",
-            "method={ name = 'pp-marina', stepsize = 0.01, p = 1e-9, participants = 2 }",
-            "compressor={ name = 'randk', k = 2 }",
-        ),
-    ),
-    Experiment(
-        "DCGD, Bernoulli",
-        310,
-        (
-            f"problem={{ name = 'quadratic', dimension = 5, workers = {WORKERS} }}",
-            "method={ name = 'dcgd', stepsize = 0.01 }",
-            "compressor={ name = 'bernoulli', p = 0.4 }",
-        ),
-    ),
-    Experiment(
-        f"DCGD, PermK, d = 3, n = {WORKERS}",
-        310,
-        (
-            f"problem={{ name = 'quadratic', dimension = 3, workers = {WORKERS} }}",
-            "method={ name = 'dcgd', stepsize = 0.01 }",
-            "compressor={ name = 'permk' }",
-        ),
-    ),
+    _idle(f"PP-MARINA, 2 of {WORKERS} clients", 5, PP, "name = 'randk', k = 2"),
+    _idle("DCGD, Bernoulli", 5, "name = 'dcgd'", "name = 'bernoulli', p = 0.4"),
+    _idle(f"DCGD, PermK, d = 3, n = {WORKERS}", 3, "name = 'dcgd'", "name = 'permk'"),
 )
 
 

@@ -1,4 +1,4 @@
-"""The curves of a report: for each pair of axes what `mpisim plot` would draw."""
+"""What a page draws: for each pair of axes the curves of `mpisim plot`, and seconds of fleets."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import style
+from mpisim.analysis.costs import Target
 from mpisim.analysis.curves import ABOVE, LABELS, Axis, Curve, framing_share, grows, over_seeds
+from mpisim.analysis.fleet.rounds import on_a_clock
+from mpisim.analysis.fleet.table import LEVELS, fleet_costs
 from mpisim.analysis.link_model import ModelledSeconds, over_seconds
 from mpisim.analysis.plot import colour_and_dash
 from mpisim.analysis.run_groups import RunGroup
+from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import Links
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log
@@ -38,6 +42,8 @@ NUMBERS = 250_000  # on a page, about 2 MB
 FEWEST, MOST = 30, 300  # points of a curve
 DIGITS, LARGEST = 5, 1e300  # JSON has no infinity, which a band may reach
 WIDTH = 2  # pixels of a line
+DEADLINES = (None, 0.1, 1.0, 10.0, 100.0)  # seconds, of fleets
+DRAWS = 5
 SHOWN = 12  # curves at first, evenly spread; the reader may add the others
 
 
@@ -144,4 +150,36 @@ def _look(colour: int, dash: int) -> dict[str, str]:
     return {
         "colour": style.COLOURS[colour % len(style.COLOURS)],
         "dash": " ".join(f"{WIDTH * length:g}" for length in lengths),
+    }
+
+
+def choices(
+    groups: Sequence[RunGroup], fleets: Sequence[Fleet], targets: Sequence[Target]
+) -> dict[str, Any]:
+    """The choices, and for each fleet, deadline and target rows with the fastest setting first.
+
+    A row is the setting's name, p5, median and p95 of the seconds, and the share left out. Settings
+    that ran on a fleet's own clock, or do not reach the target, have no row.
+    """
+    logs = [log for group in groups for log in group.logs if not on_a_clock(log)]
+    if not (logs and fleets and targets):
+        return {}
+    tables = []
+    for fleet in fleets:
+        for deadline in DEADLINES:
+            one = dataclasses.replace(fleet, deadline=deadline)
+            costs = fleet_costs(logs, [one], targets, DRAWS)
+            for target in targets:
+                rows = [
+                    (one.name, *np.percentile(one.seconds, LEVELS), one.left_out)
+                    for one in costs
+                    if one.target == target and one.seconds is not None
+                ]
+                rows.sort(key=lambda row: row[2])
+                tables.append([[name, *(float(f"{x:.4g}") for x in xs)] for name, *xs in rows])
+    return {
+        "fleet": [str(fleet) for fleet in fleets],
+        "deadline": ["none", *(f"{deadline:g} s" for deadline in DEADLINES[1:])],
+        "target": [str(target) for target in targets],
+        "tables": tables,
     }

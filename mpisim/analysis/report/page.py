@@ -15,8 +15,7 @@ from mpisim.analysis.costs import Target, costs_of, shown
 from mpisim.analysis.curves import about_framing, about_seconds
 from mpisim.analysis.formatting import TABLES, rendered
 from mpisim.analysis.plot import COLOURS, UNITS, per_round, unit_of
-from mpisim.analysis.report.chart_data import curves, described, x_axes, y_axes
-from mpisim.analysis.report.fleets import choices
+from mpisim.analysis.report.chart_data import choices, curves, described, x_axes, y_axes
 from mpisim.analysis.results.files import commit_text, machine
 from mpisim.analysis.run_groups import RunGroup, group_runs, workers_text
 from mpisim.analysis.settings import settings, several

@@ -27,7 +27,7 @@ from mpisim.analysis.settings import several
 from mpisim.analysis.study.figure import Study
 from mpisim.core import VERSION
 from mpisim.core.errors import InputError
-from mpisim.core.files import write_atomic, writing
+from mpisim.core.files import write_file
 from mpisim.core.imports import PACKAGE
 from mpisim.runs.host import commit
 
@@ -49,8 +49,7 @@ def write(study: Study, path: Path) -> Path:
     with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in content.items():
             archive.writestr(zipfile.ZipInfo(name, WHEN), data, zipfile.ZIP_DEFLATED)
-    with writing(path):
-        write_atomic(path, memory.getvalue())
+    write_file(path, memory.getvalue())
     return path
 
 

@@ -16,7 +16,7 @@ from mpisim.analysis.settings import Settings, settings
 from mpisim.analysis.study.figure import Figure, Measurement, Study
 from mpisim.analysis.study.tuning import swept_logs
 from mpisim.core.errors import InputError
-from mpisim.core.files import make_folder, read_json, write_atomic, write_json, writing
+from mpisim.core.files import read_json, write_file, write_json
 from mpisim.core.imports import PACKAGE
 from mpisim.core.numerics import processor
 from mpisim.runs.host import commit, is_committed, provenance
@@ -48,9 +48,7 @@ def write(folder: Path, result: Result, picture: bytes) -> list[Path]:
     """Write the three files; returns them. `OutputError` where that fails."""
     stem = _stem(result.provenance)
     paths = [folder / f"{stem}{suffix}" for suffix in (PICTURE, claims.SUFFIX, SUFFIX)]
-    with writing(paths[0]):
-        make_folder(folder)
-        write_atomic(paths[0], picture)
+    write_file(paths[0], picture)
     claims.write(paths[1], result.claims)
     write_json(paths[2], dataclasses.asdict(result.provenance))
     return paths
@@ -89,13 +87,13 @@ def scale_order(scale: str) -> tuple[bool, str]:
 
 def _read(path: Path) -> Result:
     other = "not the provenance of a figure; record it again"
-    provenance = read_json(path, lambda keys: _provenance(**keys), other)
+    provenance = read_json(path, _provenance, other)
     stem = path.name.removesuffix(SUFFIX)
     return Result(provenance, claims.read(path.with_name(f"{stem}{claims.SUFFIX}")))
 
 
-def _provenance(*, settings: dict[str, Any], **others: Any) -> Provenance:
-    return Provenance(settings=Settings(**settings), **others)
+def _provenance(keys: dict[str, Any]) -> Provenance:
+    return Provenance(**keys | {"settings": Settings(**keys["settings"])})
 
 
 def _stem(provenance: Provenance) -> str:

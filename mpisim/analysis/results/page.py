@@ -14,7 +14,7 @@ from mpisim.analysis.results import files
 from mpisim.analysis.results.files import FOLDER, Provenance, Result, of_study, scale_order
 from mpisim.analysis.settings import Settings, several
 from mpisim.analysis.study.figure import Drawn
-from mpisim.core.files import write_atomic, writing
+from mpisim.core.files import write_file
 
 PAGE = "README.md"
 VERDICTS = "../../../docs/how-to/studies.md"  # in a checkout of mpisim, from its studies' results
@@ -47,8 +47,7 @@ def write_page(study: Path) -> Path:
     """Write STUDY/results/README.md; returns it. `InputError` where nothing is on record."""
     path = study / FOLDER / PAGE
     text = page(of_study(study), linked=(path.parent / VERDICTS).exists())
-    with writing(path):
-        write_atomic(path, text.encode())
+    write_file(path, text.encode())
     return path
 
 

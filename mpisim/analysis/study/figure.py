@@ -32,14 +32,15 @@ class Figure:
     name : within the study: ``fig1``; ``STUDY-fig1`` names its picture and its make target
     title : one line for lists of figures
     source : where its numbers come from
-    draw, claims : from what ``source.read`` finds to a matplotlib figure, and to what is claimed
+    draw, claims : from what ``source.read`` finds to a matplotlib figure, and to what is claimed,
+        nothing unless given
     """
 
     name: str
     title: str
     source: Source
     draw: Callable[[Any], Any]
-    claims: Callable[[Any], Iterable[Claim]]
+    claims: Callable[[Any], Iterable[Claim]] = lambda numbers: ()
 
     def __post_init__(self) -> None:
         named = isinstance(self.name, str) and NAME.fullmatch(self.name) is not None

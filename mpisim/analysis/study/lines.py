@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mpisim.analysis import panels
@@ -19,6 +19,9 @@ from mpisim.analysis.claims import (
 from mpisim.analysis.curves import GRADIENT, Axis
 from mpisim.analysis.study.tuning import BestSteps, best_steps, by_data, data_sets
 from mpisim.runs.log.reader import Log
+
+QUESTION = ("", "no quote: measured here")  # what is quoted, and from where
+TEXTS = {"fewer": "fewer {} than", "much": "much fewer {} than", "around": "about as many {} as"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +47,7 @@ class Lines:
 
     panel : a run's panel, which is its title; runs of one panel have a common target
     order : of the panels
+    unit : of the cost
     """
 
     lines: Sequence[Line]
@@ -51,6 +55,7 @@ class Lines:
     panel: Callable[[Log], str]
     order: Sequence[str] = ()
     y: Axis = GRADIENT
+    unit: str = "bits"
 
     def best(self, logs: Sequence[Log]) -> dict[tuple[str, str], BestSteps]:
         """The best step of each line in each panel."""
@@ -76,9 +81,8 @@ class Lines:
                 step = steps.step if steps else min(map(_step, runs), default=None)
                 if step is not None:
                     runs = [log for log in runs if _step(log) == step]
-                    panels.curve(panel, runs, self.cost, self.y, line.colour, line.dash)
-                    look = {"color": line.colour, "linestyle": line.dash}
-                    panel.plot([], [], label=f"γ = {step:g}", **look)
+                    look = line.colour, line.dash
+                    panels.curve(panel, runs, self.cost, self.y, *look, label=f"γ = {step:g}")
             panels.dress(panel, self.cost, self.y, self.cost.label(logs[0]))
             panel.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1), handlelength=1)
 
@@ -86,21 +90,16 @@ class Lines:
         labels = [self.y.label(logs[0])]
         return panels.matrix([0], names, fill, labels=labels, titles=names, entries=entries)
 
-    def fewer(
-        self,
-        less: Line,
-        more: Line,
-        source: tuple[str, str],
-        logs: Sequence[Log],
-        what: str = "fewer bits than",
-        word: str = "fewer",
-    ) -> Claim:
+    def against(self, *pairs: Any) -> Callable[[Sequence[Log]], Iterator[Claim]]:
+        """The claims `fewer` of pairs of lines, each with its word where that is another."""
+        return lambda logs: (self.fewer(logs, *pair) for pair in pairs)
+
+    def fewer(self, logs: Sequence[Log], less: Line, more: Line, word: str = "fewer") -> Claim:
         """The claim that ``less`` needs less of the cost than ``more``, each with its best step.
 
         A panel in which one of them has runs, but no step that went well, is not decided.
 
-        word : as in `compare`, with ``what`` in words
-        source : what is quoted, and from where
+        word : one of `TEXTS`, as in `compare`
         """
         best, evidence = self.best(logs), []
         both = (less, more)
@@ -108,15 +107,25 @@ class Lines:
         for name in data_sets(best):
             a, b = best.get((name, less.label)), best.get((name, more.label))
             if a and b:
-                one = compare(name, a.logs, b.logs, self.cost, self.y, word=word)
-                steps = f"steps {a.step:g} and {b.step:g}"
-                one = with_note(one, steps, steps=[a.step, b.step])
-                evidence.append(undecided_at_edge(one, [a.edge, b.edge]))
+                evidence.append(compare_steps(name, a, b, self.cost, self.y, word))
             elif {(name, line.label) for line in both} <= ran:
                 text = f"no step of {(more if a else less).label} went well on all seeds"
                 evidence.append(Evidence(name, text, Verdict.UNDECIDED))
-        text = f"{less.label} needs {what} {more.label}"
-        return state(text, *source, evidence)
+        text = f"{less.label} needs {TEXTS[word].format(self.unit)} {more.label}"
+        return state(text, *QUESTION, evidence)
+
+
+def compare_steps(
+    where: str, less: BestSteps, more: BestSteps, x: Axis, y: Axis = GRADIENT, word: str = "fewer"
+) -> Evidence:
+    """`compare` of the runs with the best steps, which are told; an edge decides nothing."""
+    return with_steps(compare(where, less.logs, more.logs, x, y, word=word), less, more)
+
+
+def with_steps(evidence: Evidence, less: BestSteps, more: BestSteps) -> Evidence:
+    """Evidence that names the best steps, and is not decided where one is at an edge."""
+    text, steps = f"steps {less.step:g} and {more.step:g}", [less.step, more.step]
+    return undecided_at_edge(with_note(evidence, text, steps=steps), [less.edge, more.edge])
 
 
 def value_of(log: Log, key: str) -> Any:

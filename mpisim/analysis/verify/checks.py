@@ -42,15 +42,11 @@ def as_written(log: Log) -> tuple[str, list[str]]:
     return f"{DIGEST}: the sha256 of the rows, clocks included", changed
 
 
-def expected_rounds(last: int, every: int) -> np.ndarray:
-    """The rounds of a log whose last row belongs to x^last."""
-    return np.union1d(np.arange(0, last + 1, every), last)
-
-
 def _rounds(log: Log) -> list[str]:
     rounds = log.columns["round"]
     every = log.config["run"].get("log_every") or log.attrs.get("log_every", 1)
-    expected = expected_rounds(int(rounds[-1]), int(every))
+    last = int(rounds[-1])
+    expected = np.union1d(np.arange(0, last + 1, int(every)), last)
     if np.array_equal(rounds, expected):
         return []
     same = min(rounds.size, expected.size)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.core.errors import InputError, library
-from mpisim.core.files import make_folder, write_atomic, writing
+from mpisim.core.files import make_folder, write_atomic, write_file, writing
 from mpisim.core.schema import require
 from mpisim.problems.data import libsvm
 from mpisim.problems.data.content import read_content, require_content, sha256
@@ -184,7 +184,5 @@ def to_libsvm(source: Path, out: Path, label: int = 1, zero_based: bool = False)
     text = io.BytesIO()
     dump_svmlight_file(x, y, text, zero_based=False)
     written = libsvm.parse(text.getvalue(), str(out))
-    with writing(out, InputError):
-        make_folder(out.parent)
-        write_atomic(out, text.getvalue())
+    write_file(out, text.getvalue(), InputError)
     return written.rows, written.features

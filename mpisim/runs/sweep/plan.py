@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 import tomllib
@@ -21,7 +20,7 @@ from mpisim.runs.log.schema import DIGEST
 from mpisim.runs.log.untrusted import DAMAGE
 from mpisim.runs.setup import problem_key
 from mpisim.runs.stop import COMPLETE
-from mpisim.runs.sweep.points import Point, read_summary, sha256_of, stamp_of
+from mpisim.runs.sweep.points import Outcome, Point, read_summary, sha256_of, stamp_of
 
 ROUND = 100_000  # numbers in whose time a round does what does not grow with n or d
 RUN = "\n[run]\n"  # what comes before it in the TOML of an experiment is the same for many points
@@ -45,7 +44,7 @@ def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> 
             points.setdefault(point.name, point)
         except InputError as error:
             point = Point(_label(tables), "", settings, "")
-            point.end("skipped", str(error))
+            point.end(Outcome("skipped", str(error)))
             mistake = mistake or error
             refused.setdefault(point.name + repr(settings), point)
     if mistake is not None and not points:
@@ -62,14 +61,17 @@ def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> 
     logs = reader.attributes_of([Path(p.log) for p in to_read], ATTRIBUTES, compared=COMPLETE)
     for point, attributes, sha256 in zip(to_read, logs, sums, strict=True):
         if isinstance(attributes, InputError):
-            point.end("skipped", f"{attributes}; move it away")
+            point.end(Outcome("skipped", f"{attributes}; move it away"))
         elif attributes is not None:
-            seconds = before[point.name].seconds if point.name in before else None
-            experiments.compare(point, attributes, accept, seconds)
-            if point.status in COMPLETE:
-                point.stamp = stamp_of(sha256, identity.of_log(attributes))
+            ended = experiments.ended(point, attributes, accept)
+            if ended and ended.before:
+                seconds = before[point.name].seconds if point.name in before else None
+                stamp = stamp_of(sha256, identity.of_log(attributes))
+                ended = ended._replace(seconds=seconds, stamp=stamp)
+            if ended:
+                point.end(ended)
         if not point.status and (point.ranks or 0) > ranks:
-            point.end("skipped", too_few(point.ranks or 0, ranks))
+            point.end(Outcome("skipped", too_few(point.ranks or 0, ranks)))
     complete = {Path(point.log): point.config for point in planned if point.status in COMPLETE}
     _go_on(folder, [p for p in planned if not (p.status or os.path.lexists(p.log))], complete)
     planned = [*refused.values(), *planned]
@@ -78,19 +80,17 @@ def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> 
     return planned
 
 
-def completed(point: Point, accept: bool) -> Point | None:
-    """The point as another sweep has ended it since the plan; None if it is still to run.
+def completed(point: Point, accept: bool) -> Outcome | None:
+    """How another sweep has ended the point since the plan; None if it is still to run.
 
     What is not its log, or has changed since it was written, is not to be replaced.
     """
     if not os.path.lexists(point.log):
         return None
-    point = dataclasses.replace(point)
     try:
-        Experiments(0).compare(point, reader.read(Path(point.log)).attrs, accept)
+        return Experiments(0).ended(point, reader.read(Path(point.log)).attrs, accept)
     except InputError as error:
-        point.end("skipped", f"{error}; move it away")
-    return point if point.status else None
+        return Outcome("skipped", f"{error}; move it away")
 
 
 class Experiments:
@@ -121,17 +121,19 @@ class Experiments:
             problem=problem_key(experiment),
         )
 
-    def compare(
-        self, point: Point, log: dict[str, Any], accept: bool, seconds: float | None = None
-    ) -> None:
-        """End a point if the log of its name, with these attributes, is complete or another's.
+    def ended(self, point: Point, log: dict[str, Any], accept: bool) -> Outcome | None:
+        """How a point ended whose log has these attributes: skipped if it is another's; None if it
+        is to run.
 
-        One that other code wrote is not complete, unless ``accept`` takes it.
+        A log that other code wrote is not complete, unless ``accept`` takes it.
         """
         if identity.anywhere(str(log.get("config"))) != identity.anywhere(point.config):
-            point.end("skipped", f"{point.log}: is the log of another experiment; move it away")
-        elif (status := str(log.get("status"))) in COMPLETE and (accept or self._wrote(log, point)):
-            point.end(status, seconds=seconds, before=True)
+            why = f"{point.log}: is the log of another experiment; move it away"
+            return Outcome("skipped", why)
+        status = str(log.get("status"))
+        if status in COMPLETE and (accept or identity.of_log(log) == self._executed(point)):
+            return Outcome(status, before=True)
+        return None
 
     def unchanged(self, point: Point, before: Point | None, accept: bool) -> bool:
         """End a point whose log was complete ``before``, and has been as it is since then."""
@@ -141,12 +143,8 @@ class Experiments:
         sha256 = before.stamp.partition(" ")[0]
         by_this_code = before.stamp == stamp_of(sha256, self._executed(point))
         if (accept or by_this_code) and sha256 == sha256_of(point.log):
-            point.end(before.status, seconds=before.seconds, before=True, stamp=before.stamp)
+            point.end(Outcome(before.status, "", before.seconds, True, before.stamp))
         return bool(point.status)
-
-    def _wrote(self, log: dict[str, Any], point: Point) -> bool:
-        """Whether the code that executes the point now wrote the log with these attributes."""
-        return identity.of_log(log) == self._executed(point)
 
     def _executed(self, point: Point) -> dict[str, str]:
         """The code that executes the point now."""

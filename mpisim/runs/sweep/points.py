@@ -123,18 +123,10 @@ class Point:
     bytes: float = dataclasses.field(default=0.0, compare=False, repr=False)
     problem: tuple[Any, ...] = dataclasses.field(default=(), compare=False, repr=False)
 
-    def end(
-        self,
-        status: str,
-        reason: str = "",
-        seconds: float | None = None,
-        before: bool = False,
-        stamp: str = "",
-    ) -> None:
+    def end(self, outcome: Outcome) -> None:
         """Record how the point ended."""
-        self.status, self.reason, self.seconds, self.before = status, reason, seconds, before
-        self.stamp = stamp
-        self.exit_code = EXIT_CODES[status]
+        self.status, self.reason, self.seconds, self.before, self.stamp = outcome
+        self.exit_code = EXIT_CODES[outcome.status]
 
 
 SAVED = [field.name for field in dataclasses.fields(Point) if field.compare]

@@ -105,7 +105,7 @@ class Board:
         if new and self.live:
             self._line.erase()
         for number, outcome in new.items():
-            self.lines.points[number].end(*outcome)
+            self.lines.points[number].end(outcome)
             self._pace.ran(number, outcome.seconds)
             self.lines.ended(number)
         self._ended |= new.keys()

@@ -152,12 +152,10 @@ class Queue:
             else:
                 self.claims.end(point.number, Outcome("skipped", str(error)))
             return False
-        ended = completed(point, self.accept)
-        if ended is not None:
-            outcome = Outcome(ended.status, ended.reason, before=ended.before)
+        if outcome := completed(point, self.accept):
             self.claims.end(point.number, outcome)
             stack.close()
-        return ended is None
+        return outcome is None
 
 
 def choose(

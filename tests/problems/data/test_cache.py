@@ -10,8 +10,9 @@ import pytest
 
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
-from mpisim.problems.data import DataOptions, libsvm, load_shards, prepare, prepared
 from mpisim.problems.data import cache as caching
+from mpisim.problems.data import libsvm, prepared
+from mpisim.problems.data.prepared import DataOptions, load_shards, prepare
 from tests.problems.data.conftest import random_dense, to_dense, to_text
 
 pytestmark = pytest.mark.usefixtures("cache")

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpisim.core.errors import InputError
-from mpisim.problems.data import DataOptions, libsvm, prepare
+from mpisim.problems.data import libsvm
 from mpisim.problems.data.arrange import binary_labels
 from mpisim.problems.data.content import read_content, verify
 from mpisim.problems.data.find import find, lookup
+from mpisim.problems.data.prepared import DataOptions, prepare
 from tests.problems.data.conftest import to_dense
 
 GOOD = b"+1 1:0.5 3:-2\n-1 2:1e-3\n"

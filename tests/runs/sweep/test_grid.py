@@ -252,7 +252,7 @@ def follow(tmp_path):
 
 def test_one_line_of_progress(tmp_path, capsys, follow):
     several = progress_points(8, 1, 1, 2, 0)
-    several[4].end("skipped", "no")
+    several[4].end(Outcome("skipped", "no"))
     board, claims, stream = follow(several, [100.0, 101.0, 111.0])
     claims.take(0)
     claims.take(1)
