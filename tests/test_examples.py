@@ -114,7 +114,7 @@ def test_tutorial(one_process, tmp_path, monkeypatch):
     for page in TUTORIAL:
         for language, name, text in BLOCK.findall(pages(f"tutorial/{page}")):
             if name:
-                Path(name).write_text(text.replace("rounds = 300", "rounds = 60"))
+                Path(name).write_text(text.replace("rounds = 300", "rounds = 30"))
             elif language == "python":
                 exec(text, {})
             else:

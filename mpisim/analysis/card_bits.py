@@ -52,7 +52,8 @@ def entropies(message: Message) -> dict[str, float]:
         values = float(bits * counts.sum() / workers)
         return {"numbers": _order_0(counts[:, None]), "indices": indices, "values": values}
     if isinstance(message, CodedValues):
-        numbers, unit = exponents(message.values).reshape(workers, -1), message.form.typical > 0
+        rows = message.values.reshape(workers, -1)
+        numbers, unit = exponents(rows), (message.form.typical(rows) > 0).any(axis=0)
         signs, rest = np.count_nonzero(numbers) / workers, float((bits - 9) * numbers.shape[1])
         both = _order_0(numbers[:, unit]) + _order_0(numbers[:, ~unit])
         return {"signs": signs, "exponents": both, "mantissas": rest}

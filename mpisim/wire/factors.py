@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
 from math import prod
@@ -28,16 +29,16 @@ def is_sent_itself(k: int, shape: tuple[int, int]) -> bool:
 
 
 class CodedValuesForm(ValuesForm):
-    """Codec "entropy": signs and 8 upper bits of exponents are coded, the rest stands behind.
-
-    typical : of each value, the 8 bits that are expected, if its vector has length one; else 0
-    """
+    """Codec "entropy": signs and 8 upper bits of exponents are coded, the rest stands behind."""
 
     codec: str
 
-    @property
-    def typical(self) -> np.ndarray:
-        return np.zeros(prod(self.shape[1:]), np.int64)
+    @abstractmethod
+    def typical(self, values: np.ndarray) -> np.ndarray:
+        """Of the values of vectors of length one, the 8 bits that are expected; of others 0.
+
+        values : those of messages, shape (m, n), of which only the others are read
+        """
 
     @property
     def sizes(self) -> np.ndarray | None:  # type: ignore[override]
@@ -53,10 +54,13 @@ class CodedValuesForm(ValuesForm):
         shape = self.workers, prod(self.shape[1:])
         codes, lower = np.empty(shape, np.uint16), np.empty(shape, np.uint64)
         check(*entropy.read_symbols(data, sizes, codes, lower, low, payload))
-        _align(codes, self.typical, -1)
-        numbers = codes.astype(np.uint64) << np.uint64(low) | lower
-        values = numbers.astype(UNSIGNED[self.precision.wire.itemsize]).view(self.precision.wire)
-        return self.message(self, values.reshape(self.shape), payload)
+        _align(codes, self.typical(self._values(codes, lower)), -1)
+        return self.message(self, self._values(codes, lower).reshape(self.shape), payload)
+
+    def _values(self, codes: np.ndarray, lower: np.ndarray) -> np.ndarray:
+        """Floats of their upper and lower bits."""
+        numbers = codes.astype(np.uint64) << np.uint64(self.precision.bits - 9) | lower
+        return numbers.astype(UNSIGNED[self.precision.wire.itemsize]).view(self.precision.wire)
 
 
 def exponents(values: np.ndarray) -> np.ndarray:
@@ -86,7 +90,7 @@ class CodedValues(ValuesMessage, CodedMessage):
         shape = self.form.workers, prod(self.form.shape[1:])
         numbers = raw(self.values).astype(np.uint64).reshape(shape)
         codes = (numbers >> low).astype(np.uint16)
-        _align(codes, self.form.typical, 1)
+        _align(codes, self.form.typical(self.values.reshape(shape)), 1)
         lower = numbers & ((np.uint64(1) << low) - np.uint64(1))
         data, self.payload = entropy.write_symbols(codes, lower, int(low))
         return Packed(data, bytes_for(self.payload), self.payload)
@@ -98,18 +102,18 @@ def _align(codes, typical, side):
 
     So all of a message have the same model. Zeros stay; the others go round from 255 to 1.
     """
-    for row in codes:
-        counts = np.zeros(256, np.int64)
+    for i in range(len(codes)):
+        row, counts = codes[i], np.zeros(256, np.int64)
         for j in range(row.size):
-            counts[row[j] & 255] += typical[j] == 0
+            counts[row[j] & 255] += typical[i, j] == 0
         half, median = (counts[1:].sum() + 1) // 2, 0
         while half > 0:
             median += 1
             half -= counts[median]
         for j in range(row.size):
             exponent = np.int64(row[j] & 255)
-            if typical[j] > 0 and exponent > 0 and median > 0:
-                moved = (exponent - 1 + side * (median - typical[j])) % 255 + 1
+            if typical[i, j] > 0 and exponent > 0 and median > 0:
+                moved = (exponent - 1 + side * (median - typical[i, j])) % 255 + 1
                 row[j] = (row[j] & 256) | moved
 
 
@@ -155,14 +159,15 @@ class FactorsForm(CodedValuesForm):
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
         return self.workers, sum(self.counts)
 
-    @cached_property
-    def typical(self) -> np.ndarray:  # type: ignore[override]
-        """Of the shorter factor, whose columns have length one: of a median normal entry."""
-        typical = np.zeros((1, self.shape[1]), self.precision.wire)
-        for (a, b), parts in zip(self.shapes, self.parts(typical), strict=True):
+    def typical(self, values: np.ndarray) -> np.ndarray:
+        """Of the shorter factor, whose columns have length one: as spread as the longer one's."""
+        typical = np.zeros(values.shape, self.precision.wire)
+        both = zip(self.shapes, self.parts(values), self.parts(typical), strict=True)
+        for (a, b), parts, sizes in both:
             if len(parts) == 2:
-                parts[int(a >= b)][:] = MEDIAN / min(a, b) ** 0.5
-        return exponents(typical)[0]
+                unit = int(a >= b)
+                sizes[unit][:] = _typical_sizes(parts[1 - unit], min(a, b))[:, None, None]
+        return exponents(typical)
 
     def parts(self, values: np.ndarray) -> Iterator[list[np.ndarray]]:
         """[P (m, a, r), Q (m, b, r)] or [X (m, a, b)] of each matrix: views of ``values``.
@@ -178,6 +183,28 @@ class FactorsForm(CodedValuesForm):
             else:
                 yield [part[:, : r * a].reshape(m, a, r), part[:, r * a :].reshape(m, b, r)]
             start += count
+
+
+@njit(cache=True)
+def _typical_sizes(p, length):
+    """The median size in each of p (m, n, r), if columns had length one and ``length`` entries.
+
+    That of normal entries, where a column is zero or its squares have no finite sum.
+    """
+    m, n, r = p.shape
+    out, sizes = np.full(m, MEDIAN / np.sqrt(length)), np.empty(n * r)
+    for i in range(m):
+        finite = True
+        for t in range(r):
+            squares = 0.0
+            for j in range(n):
+                squares += np.float64(p[i, j, t]) ** 2
+            finite &= 0 < squares < np.inf
+            for j in range(n if finite else 0):
+                sizes[t * n + j] = abs(np.float64(p[i, j, t])) / np.sqrt(squares)
+        if finite:
+            out[i] = np.sort(sizes)[(sizes.size - 1) // 2] * np.sqrt(n / length)
+    return out
 
 
 @njit(cache=True)
@@ -231,12 +258,11 @@ class SpectralForm(CodedValuesForm):
     def shape(self) -> tuple[int, int, int]:  # type: ignore[override]
         return self.workers, self.k, self.side + 1
 
-    @cached_property
-    def typical(self) -> np.ndarray:  # type: ignore[override]
-        """Of the vectors' entries; those of eigenvalues are not known."""
+    def typical(self, values: np.ndarray) -> np.ndarray:
+        """Of the vectors' entries, as of normal ones; those of eigenvalues are not known."""
         pair = np.zeros(self.side + 1, self.precision.wire)
         pair[1:] = MEDIAN / self.side**0.5
-        return np.tile(exponents(pair), self.k)
+        return np.tile(exponents(pair), (len(values), self.k))
 
 
 @njit(cache=True)

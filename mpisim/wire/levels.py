@@ -69,6 +69,11 @@ class LevelsForm(Form):
         """The largest level allowed, shape of ``s_by_worker``, int64."""
         return np.ceil(self.s_by_worker).astype(np.int64)
 
+    @property
+    def steps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What a code is to know of the levels: their limits, s by worker, and blocks."""
+        return self.limits, self.s_by_worker, self.starts
+
     @cached_property
     def top(self) -> int:
         """The largest of ``limits``."""
@@ -85,7 +90,7 @@ class LevelsForm(Form):
         levels = np.zeros((self.workers, self.d), self.dtype)
         payload, decode = np.empty(self.workers, np.int64), CODECS[self.codec].decode
         unsigned, bits = raw(norms), self.precision.bits
-        check(*decode(data, sizes, bits, self.limits, self.starts, unsigned, levels, payload))
+        check(*decode(data, sizes, bits, *self.steps, unsigned, levels, payload))
         check_scales(unsigned)
         return Levels(self, norms, levels, payload)
 
@@ -106,9 +111,8 @@ class Levels(KernelMessage, CodedMessage):
     def encode(self) -> Packed:
         payload = np.empty(len(self.levels), np.int64)
         encode = CODECS[self.form.codec].encode
-        data = encode(
-            raw(self.norms), self.form.precision.bits, self.levels, self.form.limits, payload
-        )
+        norms, bits = raw(self.norms), self.form.precision.bits
+        data = encode(norms, bits, self.levels, *self.form.steps, payload)
         self.payload = payload
         return Packed(data, bytes_for(payload), payload)
 

@@ -182,7 +182,7 @@ class PointsForm(Form):
         codes = np.empty((self.workers, self.d), np.uint16)
         payload, unsigned = np.empty(self.workers, np.int64), raw(scales)
         bits = self.precision.bits
-        check(*entropy.read_symbols(data, sizes, codes, unsigned, bits, payload, self.shares))
+        check(*entropy.read_symbols(data, sizes, codes, unsigned, bits - 1, payload, self.shares))
         check_scales(unsigned)
         sides = (codes & 255).astype(np.int64)  # the least point of a side is 1
         if not sides.all():
@@ -214,8 +214,8 @@ class Points(CodedMessage):
             return form.inner.pack(self.scales, -bits).encode()
         above = self.which - (form.points.size >> 1)
         codes = np.where(above < 0, 256 - above, 1 + above).astype(np.uint16)
-        written = entropy.write_symbols(codes, raw(self.scales), form.precision.bits, form.shares)
-        data, self.payload = written
+        scales, low = raw(self.scales), form.precision.bits - 1  # all but the signs
+        data, self.payload = entropy.write_symbols(codes, scales, low, form.shares)
         return Packed(data, bytes_for(self.payload), self.payload)
 
     def decoded(self) -> np.ndarray:

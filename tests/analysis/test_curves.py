@@ -180,8 +180,8 @@ def unlike(count, long):
 
 
 def test_a_page_without_room_is_refused(make_log):
-    logs = [make_log(rounds=5, stepsize=1 / (i + 1)) for i in range(20)]
-    with pytest.raises(InputError, match="--size 2 2: has no room for a legend of 20 curves"):
+    logs = [make_log(rounds=5, stepsize=1 / (i + 1)) for i in range(30)]
+    with pytest.raises(InputError, match="--size 2 2: has no room for a legend of 30 curves"):
         plot(logs, size=(2, 2))
 
 

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from mpisim.analysis.show import fitted, in_order, show_text
+from mpisim.analysis.show import in_order, show_text
 from mpisim.cli import main
 from mpisim.runs.log.reader import read
 from tests.helpers import run_tables, table
@@ -188,16 +188,3 @@ def test_a_list_fits_the_terminal(width, folder, monkeypatch, command):
     assert "grad_norm_sq" in lines[0]
     left_out = {"bits_per_worker", "loss", "seconds", "round", "seed"} - set(lines[0].split())
     assert ("--csv)" in lines[-1]) == bool(left_out) and (width < 80) <= bool(left_out)
-
-
-@pytest.mark.parametrize("width", [50, 80])
-def test_a_narrow_list_keeps_the_gradient_and_drops_settings(width):
-    names = [f"{table}.name" for table in ("problem", "method", "compressor")]
-    head = ["log", *names, "method.stepsize", "compressor.k", "run.seed", "status", "grad_norm_sq"]
-    row = ["marina-randk-mushrooms-05e307d9.h5", "logistic-nonconvex-reg", "marina", "randk"]
-    lines = fitted(head, [[*row, "16 × theory", 10, 1, "done", 0.001122]], width).splitlines()
-    kept = lines[0].split()
-    assert max(map(len, lines)) <= width and kept[0] == "log" and kept[-1] == "grad_norm_sq"
-    assert lines[1].split()[0].startswith("…") and lines[1].endswith(" 0.001122")
-    assert ("method" in kept) == (width == 80) and "k" not in kept
-    assert lines[2] == f"({len(head) - len(kept)} more columns: --csv)"

@@ -19,7 +19,6 @@ import hashlib
 import itertools
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -33,10 +32,10 @@ import h5py
 import numpy as np
 import tomli_w
 
+from tests.comm.jobs import environment
 from tests.compare.table import STAGES, Experiments, Step, experiments
 
 HERE = Path(__file__).resolve().parent
-TOOLS = HERE.parents[1] / "tools"
 # Attributes that tell of the machine, the moment and the software, not of the experiment.
 VARIES = {"start", "end", "command", "host", "hosts", "network", "platform", "cores", "python"}
 VARIES |= {"mpi_library", "package_version", "mpi4py", "numpy", "scipy", "h5py", "numba"}
@@ -53,7 +52,7 @@ class Side:
         self.checkout, self.folder = checkout.resolve(), folder.resolve()
         self.journal, self.stamp = self.folder / "results.jsonl", self.folder / "source"
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        self.environment = os.environ | {"PATH": path, "PYTHONPATH": str(self.checkout)}
+        self.environment = environment() | {"PATH": path, "PYTHONPATH": str(self.checkout)}
         self.environment |= {"MPISIM_CACHE": str(self.folder / "cache"), "OMP_NUM_THREADS": "1"}
 
     def source(self) -> str:
@@ -133,8 +132,7 @@ class Side:
         todo = self.folder / f"job-{number}.json"
         command = [sys.executable, "-P", str(HERE / "job.py"), todo.name]
         if ranks > 1:
-            start = ["sh", "-c", '. "$0" && exec mpirun "$@"', settings(self.environment)]
-            command = [*start, "-n", str(ranks), *command]
+            command = ["mpirun", "-n", str(ranks), *command]
         while steps:
             todo.write_text(json.dumps([[s.key, s.argv] for s in steps]))
             options = {"cwd": self.folder, "env": self.environment, "pass_fds": [self.lock]}
@@ -149,16 +147,6 @@ class Side:
                 with self.journal.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(culprit) + "\n")
             steps = left
-
-
-def settings(environment: dict[str, str]) -> str:
-    """The file in this checkout with the settings of the mpirun that is on PATH."""
-    message = subprocess.run(
-        ["mpirun", "--version"], env=environment, capture_output=True, text=True
-    )
-    vendor = "openmpi" if re.search("open.?mpi|prrte", message.stdout, re.I) else "mpich"
-    places = [TOOLS / f"env.{vendor}", HERE.parents[1] / "run" / f"env.{vendor}"]
-    return next(str(place) for place in places if place.is_file())
 
 
 def content(log: Path) -> dict[str, Any]:

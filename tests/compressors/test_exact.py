@@ -122,19 +122,6 @@ def test_natural_over_all_roundings():
             assert variance(c, v, weights) == pytest.approx(1 / 8, rel=1e-12)
 
 
-def test_bernoulli_over_both_outcomes():
-    v, p = np.array([1.5, -2.0, 0.25]), 0.25
-    compressor = make({"name": "bernoulli", "p": p}).bind(3, 1, DOUBLE)
-    words = np.array([[0], [2**64 - 1]], np.uint64)  # sends, does not
-    message = compressor.compress(np.tile(v, (2, 1)), chosen(words))
-    assert message.payload_bits.tolist() == [192, 0]
-    assert compressor.paper_bits(message).tolist() == [96, 0]
-    c, weights = message.decoded(), [p, 1 - p]
-    np.testing.assert_allclose(weights @ c, v, rtol=1e-14)
-    assert variance(c, v, weights) == pytest.approx(compressor.omega) == 3
-    assert compressor.density == 0.75
-
-
 def reference_topk(v, k):
     keep = sorted(range(v.size), key=lambda j: (-abs(v[j]), j))[:k]
     return np.array([v[j] if j in keep else 0.0 for j in range(v.size)])

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mpisim.comm.uploads import compressed
 from mpisim.compressors import make
 from mpisim.compressors.rank import nearly_square
 from mpisim.core.errors import InputError
@@ -66,24 +65,6 @@ def test_every_compressor_layer_by_layer(inner, layers, precision, m):
     rows = v + 1
     received.add_to(rows)
     assert np.array_equal(rows, v + 1 + message.decoded())
-
-
-@pytest.mark.parametrize("inner", EACH, ids=lambda inner: inner["name"])
-def test_tensors_layer_by_layer(inner, monkeypatch):
-    torch = pytest.importorskip("torch")
-    from mpisim.core import arrays
-    from mpisim.wire.placed import placed
-
-    monkeypatch.setattr(arrays, "HOST_MEMORY", ())
-    arrays.COPIES.reset()
-    compressor = by_layer(inner, (5, 8, 2, 13))
-    v = torch.from_numpy(np.random.default_rng(0).standard_normal((3, 28)))
-    message = compressed(compressor, v, draw(3))
-    assert arrays.FALLBACK not in arrays.COPIES.to_host
-    for there in (message, placed(message.host, v.device)):
-        assert np.array_equal(there.decoded().numpy(), message.host.decoded())
-        assert np.array_equal(there.total().numpy(), message.host.total())
-    assert np.allclose(message.decoded(), compressor.compress(v.numpy(), draw(3)).decoded())
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,11 @@ def test_every_step_and_time_is_that_of_a_heap(name, tmp_path):
     assert rows["idle_share"][-1] == pytest.approx(1 - loop.spent / (N * loop.now))
 
 
+def test_collecting_from_all_equal_clients_is_gradient_descent():
+    collected = run_tables(tables("rennala", {"collected": N}, None))
+    assert collected.x == pytest.approx(run_tables(tables("gd", {}, None)).x, rel=1e-9)
+
+
 def _variance(t, h, tau, omega, s):
     """Of the weighted mean, over epsilon, at |grad f|^2 = epsilon: 1 / sum of 1 / V_i."""
     b, m = np.floor(t / h), np.floor(t / tau)
@@ -165,6 +170,16 @@ def test_the_equilibrium_time_gives_the_variance_that_is_wanted(seed):
         least = max(a[-1], c[-1])
         best = min(best, max(least, brentq(excess, 1e-9, 1e9)))
     assert t == pytest.approx(best, rel=1e-9)
+
+
+def test_equilibrium_times_by_hand():
+    one = np.array([1.0])
+    # t^2 = (2 omega tau + 2 h s) t + 4 omega tau h s
+    assert equilibrium_time(one, 2 * one, 3.0, 4.0) == pytest.approx(10 + np.sqrt(196))
+    assert equilibrium_time(one, 2 * one, 0.0, 0.0) == 2.0
+    # of n equal workers with omega = 0: 2 h s / n, and at least h
+    assert equilibrium_time(np.ones(4), np.zeros(4), 0.0, 10.0) == pytest.approx(5)
+    assert equilibrium_time(np.ones(40), np.zeros(40), 0.0, 10.0) == pytest.approx(1)
 
 
 # h, tau, omega, s, and what the authors' code makes of them: t, b, m, and w b / sum of w b m

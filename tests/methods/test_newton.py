@@ -24,16 +24,6 @@ def symmetric(d, seed=0):
     return a + a.T
 
 
-def test_vectors_have_the_norms_of_their_matrices():
-    a, b = symmetric(7), symmetric(7, 1)
-    v, w = triangles.packed(a), triangles.packed(b)
-    assert v.shape == (triangles.size(7),) and v @ w == pytest.approx(np.sum(a * b), rel=1e-13)
-    assert np.allclose(triangles.unpacked(v, 7), a, rtol=1e-15)
-    x = np.arange(7.0)
-    assert np.allclose(triangles.times(np.array([v, w]), x), [a @ x, b @ x], rtol=1e-13)
-    assert triangles.times(np.zeros((0, v.size)), x).shape == (0, 7)
-
-
 @pytest.mark.parametrize("d", [1, 6, 35])
 def test_solve(d):
     a, b = symmetric(d), np.arange(1.0, d + 1)

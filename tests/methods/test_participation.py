@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mpisim.analysis.fleet.rounds import rounds_of
 from mpisim.comm.clock import Clock
+from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire
+from mpisim.core.errors import InputError
 from mpisim.core.rng import Draw, Streams
 from mpisim.methods.oracle import Oracle
 from mpisim.problems import PROBLEMS, autoencoder_codes, design, quadratic
+from mpisim.runs.log.reader import read
 from tests.helpers import columns, run_tables
 from tests.methods import loops
 from tests.methods.loops import SEED, N
@@ -140,6 +144,12 @@ def test_rounds_and_seconds_are_those_of_a_plain_loop(name, tmp_path):
     assert rows["simulated_seconds"] == pytest.approx(loop.times, rel=1e-12)
     assert rows["messages_up"][-1] < rows["round"][-1] * N * 0.7
     assert 0 < rows["idle_share"][-1] < 1
+
+
+def test_a_log_with_a_simulated_clock_has_no_other(tmp_path):
+    run_tables(tables("diana", METHODS["diana"], FLEET, rounds=2), tmp_path / "log.h5")
+    with pytest.raises(InputError, match="see its column simulated_seconds"):
+        rounds_of(read(tmp_path / "log.h5"), Fleet("1mbit"))
 
 
 SAMPLE = {"data": "sample"}

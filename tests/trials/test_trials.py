@@ -8,7 +8,7 @@ import os
 import pytest
 
 from tests.comm.jobs import needs_mpirun
-from tests.trials import __main__, disk, faults, power, races, ranks, shares, sweeps, users
+from tests.trials import __main__, disk, faults, power, races, ranks, shares, users
 from tests.trials.entry import PLACES, Fault, arm
 from tests.trials.job import EXPERIMENTS
 
@@ -57,12 +57,6 @@ def test_a_power_cut():
     assert attempted(power, power.Trial("ef21 topk", 1, CUTS, 1, "seed")) == ("", True)
 
 
-@pytest.mark.parametrize("locks", [True, False])
-def test_two_commands_for_one_log(locks):
-    commands = races.Command(1, "", 1), races.Command(2, "--force", 1)
-    assert attempted(races, races.Race("marina randk", commands, 0.5, locks))[0] == ""
-
-
 def test_a_chain_of_kills():
     places = ("row", 90), ("writing a whole file", 4), ("log, whole", 1)
     kills = (Fault("kill", *place, 0, 0, "", "") for place in places)
@@ -75,7 +69,7 @@ def test_a_host_that_sees_files_late():
     assert attempted(shares, trial)[0] == ""
 
 
-DRAWN = faults, power, races, sweeps, shares, users, ranks
+DRAWN = faults, power, races, shares, users, ranks
 
 
 @pytest.mark.parametrize("kind", DRAWN)

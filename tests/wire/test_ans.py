@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from math import comb, lgamma, log2
+from math import comb, log2
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ VECTORS = {
     "normal": lambda m, d: RNG.standard_normal((m, d)),
     "of Laplace": lambda m, d: RNG.laplace(size=(m, d)),
     "of Student's t": lambda m, d: RNG.standard_t(3, (m, d)),
+    "of t, 2 degrees": lambda m, d: RNG.standard_t(2, (m, d)),
     "with zeros": lambda m, d: RNG.standard_normal((m, d)) * (RNG.random((m, d)) < 0.5),
 }
 
@@ -43,22 +44,11 @@ def bits_above_source(table, kind, d) -> float:
     return message.encode().payload_bits.mean() / (norms + d * order_0(symbols))
 
 
-DENSE = list(VECTORS)[:3]
+DENSE = list(VECTORS)[:4]
 NATURAL, FEW, MORE = {"name": "natural"}, {"name": "qsgd", "s": 4}, {"name": "qsgd", "s": 100}
 
 
-TERNARY = {"name": "qsgd", "s": 1}
-
-
-def least_regret(d: int) -> float:
-    """log2 sum_k C(d, k) (k/d)^k (1 - k/d)^(d-k), of d coins: Shtarkov's bound.
-
-    Any code of d coins takes so many bits more, for some outcome, than with its share of heads
-    known.
-    """
-    k = np.arange(1, d)
-    logs = [lgamma(d + 1) - lgamma(i + 1) - lgamma(d - i + 1) for i in k]
-    return log2(2 + np.exp(logs + k * np.log(k / d) + (d - k) * np.log1p(-k / d)).sum())
+TERNARY, NEARLY = {"name": "qsgd", "s": 1}, {"name": "quant-plus", "beta": 30.0}
 
 
 @pytest.mark.drawn(8)
@@ -66,10 +56,12 @@ def least_regret(d: int) -> float:
     ("table", "kind", "d", "above"),
     [
         *[(table, kind, 123, 0.03) for table in (NATURAL, FEW, MORE) for kind in DENSE],
-        *[(table, kind, 1000, 0.011) for table in (NATURAL, FEW, MORE) for kind in DENSE],
+        *[(table, kind, 1000, 0.01) for table in (NATURAL, FEW, MORE) for kind in DENSE],
         *[(table, kind, 30_000, 0.003) for table in (NATURAL, FEW, MORE) for kind in VECTORS],
-        *[(TERNARY, kind, 1000, 0.014) for kind in DENSE],
-        *[(TERNARY, kind, 30_000, 0.008) for kind in VECTORS],
+        *[(table, kind, 123, 0.03) for table in (TERNARY, NEARLY) for kind in DENSE],
+        *[(table, kind, 1000, 0.01) for table in (TERNARY, NEARLY) for kind in VECTORS],
+        *[(TERNARY, kind, 30_000, 0.004) for kind in VECTORS],
+        *[(NEARLY, kind, 30_000, 0.01) for kind in VECTORS],
         (NATURAL, "with zeros", 123, 0.05),
         (NATURAL, "with zeros", 1000, 0.01),
         (FEW, "with zeros", 1000, 0.016),
@@ -78,44 +70,7 @@ def least_regret(d: int) -> float:
     ids=str,
 )
 def test_bits_are_near_the_entropy_of_the_source(table, kind, d, above):
-    assert 0.995 < bits_above_source(table, kind, d) < 1 + above
-
-
-@pytest.mark.parametrize("d", [123, 1000])
-@pytest.mark.parametrize("kind", DENSE)
-def test_a_ternary_message_pays_little_more_than_any_code_must(kind, d):
-    compressor = make(TERNARY | {"codec": "entropy"}).bind(d, M, SINGLE)
-    message = compressor.compress(VECTORS[kind](M, d), draw(M))
-    least = [order_0(abs(row)) * d + np.count_nonzero(row) + 32 for row in message.levels]
-    beyond = message.encode().payload_bits - np.array(least)
-    assert 0 < beyond.mean() < least_regret(d) + 2
-
-
-def mutual_information(d: int, shares: np.ndarray) -> float:
-    """Of k heads among d coins with the share, of equally likely ``shares``: E KL(P_share | P).
-
-    A code without the share is a distribution Q (Kraft), and E KL(P_share | Q) is least for Q = P:
-    so on average any code takes so many bits more than one that has the share.
-    """
-    k = np.arange(d + 1)
-    subsets = np.array([lgamma(d + 1) - lgamma(i + 1) - lgamma(d - i + 1) for i in k])
-    logs = np.array([subsets + k * np.log(p) + (d - k) * np.log1p(-p) for p in shares])
-    mixture = np.logaddexp.reduce(logs) - np.log(len(shares))
-    return float((np.exp(logs) * (logs - mixture)).sum() / len(shares) / np.log(2))
-
-
-@pytest.mark.parametrize(("d", "above"), [(123, 5), (1000, 4)])
-def test_a_code_without_the_share_of_zeros_pays_for_it(d, above):
-    """Ternary messages, up to 1 / sqrt(d) levels that are not zero, the most of any vector."""
-    shares = np.geomspace(1 / 4, 1, 12) / d**0.5
-    form, beyond = LevelsForm.uniform(d, 400, SINGLE, 1.0, "entropy"), []
-    for p in shares:
-        levels = (RNG.random((400, d)) < p) * RNG.choice(np.array([-1, 1], np.int32), (400, d))
-        bits = Levels(form, np.ones((400, 1), np.float32), levels).encode().payload_bits.mean()
-        entropy_of_coins = -d * (p * log2(p) + (1 - p) * log2(1 - p))
-        beyond.append(bits - 32 - d * p - entropy_of_coins)
-    least = mutual_information(d, shares)
-    assert 0.5 < least < np.mean(beyond) < least + above
+    assert 0.99 < bits_above_source(table, kind, d) < 1 + above
 
 
 ROTATED = [
@@ -151,14 +106,15 @@ def test_quic_fl_is_near_the_entropy_with_all_that_it_sends(d, above):
 @pytest.mark.parametrize(
     ("name", "d", "k", "above"),
     [
-        ("rank-k", 120, 1, 0.03),
-        ("rank-k", 1000, 1, 0.013),
-        ("rank-k", 10_000, 10, 0.005),
-        ("symmetric-rank-k", 990, 1, 0.015),
-        ("symmetric-rank-k", 9870, 10, 0.005),
+        ("rank-k", 120, 1, 0.022),
+        ("rank-k", 1000, 1, 0.01),
+        ("rank-k", 10_000, 10, 0.003),
+        ("symmetric-rank-k", 120, 1, 0.032),
+        ("symmetric-rank-k", 990, 1, 0.012),
+        ("symmetric-rank-k", 9870, 10, 0.002),
     ],
 )
-@pytest.mark.parametrize("kind", ["normal", "of Student's t"])
+@pytest.mark.parametrize("kind", DENSE)
 def test_factors_are_near_the_entropy(name, kind, d, k, above):
     """Signs, and exponents of both factors by their frequencies in many messages; 23 bits raw."""
     many = max(M, 60_000 // d)
@@ -256,16 +212,16 @@ def test_long_messages_are_refused_or_encode_to_the_same_bytes(table, d, rest):
 
 def test_all_machines_have_the_same_priors():
     digest = hashlib.sha256()
-    for weights, costs in (priors.of_exponents(), *map(priors.of_levels, (1, 2, 4))):
+    for weights, costs in (priors.of_exponents(), *map(priors.of_levels, (2, 4))):
         digest.update(weights.tobytes() + costs.tobytes())
     assert digest.hexdigest() == (
-        "0d0b7a0065ae10d6a68724a6b90329ecc853e5727807c44d0894ab1b07633c7f"
+        "6e31739c73c6e83c2a74fbd218cfaed51dcb432588e912204cc9de5897442083"
     )
 
 
 def test_priors_are_probabilities_of_normal_levels():
     """P(level 0) is E max(0, 1 - |y|), here of y normal with variance 1."""
-    weights = priors.of_levels(1)[0][-priors.FINEST]
+    weights = priors.of_levels(2)[0][-2 * priors.FINEST]
     assert weights.sum() <= 2**priors.WEIGHT_BITS < weights.sum() + priors.CLASSES
     at_zero, at_one = (math.exp(-y * y / 2) / math.sqrt(2 * math.pi) for y in (0, 1))
     expected = math.erf(math.sqrt(0.5)) - 2 * (at_zero - at_one)
@@ -287,6 +243,20 @@ def test_places_take_the_logarithm_of_their_number(name, d, k, precision):
 
 def test_the_expected_scale_is_a_row_of_the_table():
     """Also of levels far above and far below all that the table has."""
-    for limit, d in ((2**31 - 1, 1), (1, 10**9)):
-        (row,) = entropy._expected(np.array([[limit]]), 1, 1, d)
-        assert row == (priors.SCALES - 1 if d == 1 else 0)
+    assert entropy._scaled(2**31 - 1, 2.0**31, 1)[-1] == priors.SCALES - 1
+    assert entropy._scaled(2, 1e-3, 10**9)[-1] == 0
+
+
+def test_the_bits_of_a_worker_do_not_depend_on_who_shares_its_rank():
+    """One has steps as long as its norm, another has a fourth of these."""
+    d, rng = 200, np.random.default_rng(0)
+    s = np.array([np.full(d, 0.5), np.full(d, 4.0), np.linspace(0.1, 0.9, d)])
+    levels = np.array([rng.integers(-1, 2, d), rng.integers(-4, 5, d), rng.integers(-1, 2, d)])
+    bits = []
+    for rows in ([0, 1, 2], [0], [1], [2]):
+        form = LevelsForm(d, len(rows), SINGLE, s[rows], np.array([0, d]), "entropy")
+        message = Levels(form, np.ones((len(rows), 1), np.float32), levels[rows].astype(np.int32))
+        packed = message.encode()
+        assert np.array_equal(form.decode(packed.data, packed.sizes).levels, levels[rows])
+        bits += packed.payload_bits.tolist()
+    assert bits[:3] == bits[3:]

@@ -48,21 +48,6 @@ def round_trip(kind, precision, d, m):
     assert again.decoded().tobytes() == message.decoded().tobytes()
 
 
-@pytest.mark.drawn(12)
-@each_kind
-@pytest.mark.parametrize("precision", PRECISIONS, ids=str)
-def test_total_is_the_sum_in_worker_order(kind, precision):
-    message = random_message(kind, np.random.default_rng(5), 93, 4, precision)
-    decoded = message.decoded()
-    assert decoded.dtype == precision.arithmetic and decoded.shape == (4, 93)
-    total = np.zeros(93, precision.arithmetic)
-    with np.errstate(all="ignore"):
-        for row in decoded:
-            total = total + row
-    assert message.total().dtype == precision.arithmetic
-    assert np.array_equal(message.total(), total, equal_nan=True)
-
-
 @each_kind
 @settings(deadline=None, max_examples=40)
 @given(seed=seeds, data=st.binary(max_size=80), cut=st.lists(st.integers(0, 80), max_size=2))

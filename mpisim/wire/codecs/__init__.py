@@ -3,10 +3,10 @@
 A code is a module with two functions, which write and read the messages of m workers: B norms and d
 levels each.
 
-encode(norms, bits, levels, limits, payload)
+encode(norms, bits, levels, limits, s, starts, payload)
     The bytes of the messages, each padded to bytes. Fills ``payload`` (m,), int64: the bits of each
     without padding, norms included.
-decode(data, sizes, bits, limits, starts, norms, levels, payload)
+decode(data, sizes, bits, limits, s, starts, norms, levels, payload)
     Fills ``norms``, ``levels`` (zero before) and ``payload``. Returns (worker, status); a status
     below 0 says why the worker's bytes are not exactly what `encode` writes (see `bits.check`).
     Linear in time and memory.
@@ -15,6 +15,7 @@ norms : array, shape (m, B), uint32 or uint64
 levels : array, shape (m, d), int32 or int64
 sizes : bytes of each message, shape (m,), int64
 limits : the largest level allowed, shape (1 or m, 1 or d), int64
+s : levels per unit of the norm, in the shape of ``limits``, float64
 starts : shape (B + 1,); norm b belongs to the levels starts[b] to starts[b+1] - 1
 """
 

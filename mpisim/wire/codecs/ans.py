@@ -22,6 +22,8 @@ from numba import njit
 
 from mpisim.wire.codecs import bits as buffer
 
+LOW = np.uint64(0xFFFFFFFF)
+AT_ONCE = 31  # bits: with more, a state above FULL could become 0
 FULL = np.uint64(1 << 31)  # states below it are read into, as long as there are words
 
 
@@ -29,7 +31,7 @@ FULL = np.uint64(1 << 31)  # states below it are read into, as long as there are
 def push(x, first, frequency, precision, words, count):
     """The state with one more symbol, and the number of ``words`` written."""
     if x >= frequency << np.uint64(63 - precision):
-        words[count] = x & np.uint64(0xFFFFFFFF)
+        words[count] = x & LOW
         return _next(x >> np.uint64(32), first, frequency, precision), count + 1
     return _next(x, first, frequency, precision), count  # one return for both takes thrice as long
 
@@ -38,6 +40,40 @@ def push(x, first, frequency, precision, words, count):
 def _next(x, first, frequency, precision):
     quotient = x // frequency
     return (quotient << np.uint64(precision)) + (x - quotient * frequency) + first
+
+
+@njit(cache=True, forceinline=True)
+def push_bits(x, value, bits, words, count):
+    """The state with the ``bits`` low bits of ``value``, AT_ONCE of them or less, highest first."""
+    while bits > 0:
+        part = (bits - 1) % AT_ONCE + 1
+        if x >= np.uint64(1) << np.uint64(63 - part):
+            words[count], x = x & LOW, x >> np.uint64(32)
+            count += 1
+        bits -= part
+        low = (np.uint64(1) << np.uint64(part)) - np.uint64(1)
+        x = x << np.uint64(part) | np.uint64(value) >> np.uint64(bits) & low
+    return x, count
+
+
+@njit(cache=True, forceinline=True)
+def pop_bits(x, bits, buffered, pos, left):
+    """(value, state, position, words left): what `push_bits` has written."""
+    value, shift = np.uint64(0), 0
+    while shift < bits:
+        part = np.uint64(min(AT_ONCE, bits - shift))
+        value |= (x & ((np.uint64(1) << part) - np.uint64(1))) << np.uint64(shift)
+        x, pos, left = refill(x >> part, buffered, pos, left)
+        shift += AT_ONCE
+    return value, x, pos, left
+
+
+@njit(cache=True, forceinline=True)
+def refill(x, buffered, pos, left):
+    """(state, position, words left): a state below FULL takes a word, as long as there are any."""
+    if x < FULL and left > 0:
+        return x << np.uint64(32) | buffer.take(buffered, pos, 32), pos + 32, left - 1
+    return x, pos, left
 
 
 @njit(cache=True)

@@ -155,7 +155,7 @@ def read_gaps(words, pos, end, row, d):
 
 
 @njit(cache=True)
-def encode(norms, bits, levels, limits, payload):
+def encode(norms, bits, levels, limits, s, starts, payload):
     m, d = levels.shape
     words = buffer.new_words(_most_bits(levels) + m * (norms.shape[1] * bits + 7))
     where = np.empty(d + 1, np.int64)
@@ -208,7 +208,7 @@ def _put_triple(words, pos, gap, level):
 
 
 @njit(cache=True)
-def decode(data, sizes, bits, limits, starts, norms, levels, payload):
+def decode(data, sizes, bits, limits, s, starts, norms, levels, payload):
     words = buffer.to_words(data)
     empty = np.empty(norms.shape[1], np.bool_)
     end = 0

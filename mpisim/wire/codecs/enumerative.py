@@ -27,7 +27,7 @@ ALL = np.uint64(0xFFFFFFFF)
 
 
 @njit(cache=True)
-def encode(norms, bits, levels, limits, payload):
+def encode(norms, bits, levels, limits, s, starts, payload):
     m, d = levels.shape
     ones = np.int64(0)
     for level in levels.flat:
@@ -72,7 +72,7 @@ def _write_stretch(words, pos, row, number, rank):
 
 
 @njit(cache=True)
-def decode(data, sizes, bits, limits, starts, norms, levels, payload):
+def decode(data, sizes, bits, limits, s, starts, norms, levels, payload):
     words = buffer.to_words(data)
     number, rank = np.empty(DIGITS, np.uint64), np.empty(DIGITS, np.uint64)
     end = 0

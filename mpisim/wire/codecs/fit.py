@@ -4,16 +4,14 @@ Symbol 0 is zero, and 1 to 255 have a sign; 256 is NaN, without one. A model is 
 `mpisim.wire.codecs.priors`, which either stays or is followed by the counts of the symbols; then it
 counts for 2^strength coordinates. A head holds
 
-* of exponents, the median of those with a sign (6 bits from 2^-24 to 2^7, else 9), tail and quarter
-  of an octave (2 bits each), whether there are zeros and whether the row stays (1 to 3 bits), and
-  the share of zeros (3 bits, if there are any);
-* of levels, the tail (2 bits; up to level 2 one, up to 1 none), and the scale in half octaves: 1
-  bit where it is the expected one, 3 bits where it is next to it, else 7; of SHORT levels up to 1
-  or more, `SCALE_BITS`, as heavy tails have smaller scales, and by |v|_1 <= sqrt(d) |v|_2 none
-  has much larger ones;
-* from SHORT coordinates on, for exponents if the row does not stay, and for levels from 2 on, the
-  strength, and whether the halves of the message differ (2 bits); of fewer coordinates, for levels
-  from FEW - 1 on, whether the row stays.
+* of exponents, the median of those with a sign (6 bits from 2^-24 to 2^7, else 9), the tail (2
+  bits; below TAILED coordinates one), the quarter of an octave (2 bits), whether there are zeros
+  and whether the row stays (1 to 3 bits), and the share of zeros (3 bits, if there are any);
+* of levels, the tail (2 bits; up to level 2 one, of points none), and the scale in half octaves: 1
+  bit where it is the expected one, 3 bits where it is next to it, else 7;
+* for exponents that do not stay, from SHORT coordinates on, and for levels, from SHORT on or of
+  fewer than FEW kinds from LONG on, the strength, and whether the halves of the message differ (2
+  bits); for shorter messages of FEW levels or more, whether the row stays (1 bit).
 
 A head follows from the symbols, and readers check it. Only integers and the basic operations of
 floats are used, so all machines choose alike.
@@ -36,7 +34,7 @@ STRENGTHS = (9, 6, 9, STAYS)  # powers of two; the first one with short stretche
 UNEVEN = 0  # where the halves of a message differ
 WORDS, LENGTHS = (0, 2, 6, 7), (1, 2, 3, 3)  # of: has zeros + 2 * does not stay
 WINDOW, COARSE = 32, 4  # scales around the expected one that are tried; every so many of them first
-SCALE_WORDS, SCALE_BITS = (14, 0, 2, 6), (4, 1, 2, 3)  # 1, 0, -1 and -2 half octaves above
+TAILED = 64  # coordinates from which on exponents have all tails
 USUAL = 103  # the lowest of 32 medians that take fewer bits
 
 
@@ -52,7 +50,7 @@ def head_of(counts, half, d, weights, costs, kinds, expected):
     if expected < 0:
         head, bits, row, first, zeros = _exponents_head(counts, d, costs)
     else:
-        head, bits, row, first, zeros = _levels_head(counts, d, costs, expected)
+        head, bits, row, first, zeros = _levels_head(counts, costs, expected)
     prior = _prior(weights[row], first, zeros, kinds)
     index = _strength(counts, half, prior, d, kinds)
     if expected < 0:
@@ -60,13 +58,11 @@ def head_of(counts, half, d, weights, costs, kinds, expected):
         head, bits = head << LENGTHS[choice] | WORDS[choice], bits + LENGTHS[choice]
         if zeros > 0:
             head, bits = head << 3 | zeros - 1, bits + 3
-    elif kinds == 2:
-        index = 3 if d < LONG else 2
-    elif kinds < FEW:
-        index = 3 if d < SHORT else index
-    elif d < SHORT:
+    elif d < SHORT and kinds >= FEW:
         head, bits = head << 1 | int(STRENGTHS[index] != STAYS), bits + 1
-    if d >= SHORT and kinds > 2 and (expected >= 0 or STRENGTHS[index] != STAYS):
+    elif d < LONG and kinds < FEW:
+        index = 3
+    if _has_strength(d, kinds) and (expected >= 0 or STRENGTHS[index] != STAYS):
         head, bits = head << 2 | index, bits + 2
     return head, bits, prior, index
 
@@ -74,26 +70,31 @@ def head_of(counts, half, d, weights, costs, kinds, expected):
 @njit(cache=True)
 def read_head(buffered, pos, d, weights, kinds, expected):
     """(position, prior, index) as in `head_of`; ends up to 19 bits further."""
-    adapts, zeros = d >= SHORT, np.int64(-1)
+    zeros = np.int64(-1)
     if expected < 0:
-        pos, row, first = _read_exponents_head(buffered, pos)
+        pos, row, first = _read_exponents_head(buffered, pos, d)
         start = np.int64(buffer.take(buffered, pos, 6))
         choice = 0 if start < 32 else 1 if start < 48 else 2 + (start >> 3 & 1)
         adapts, zeros, pos = choice > 1, np.int64(0), pos + LENGTHS[choice]
         if choice & 1:
             zeros, pos = 1 + np.int64(buffer.take(buffered, pos, 3)), pos + 3
     else:
-        pos, row, first = _read_levels_head(buffered, pos, d, weights, expected)
+        pos, row, first = _read_levels_head(buffered, pos, weights, expected)
+        adapts = _has_strength(d, kinds)
         if d < SHORT and kinds >= FEW:
             adapts, pos = buffer.take(buffered, pos, 1) == 1, pos + 1
-        elif kinds == 2:
-            adapts = d >= LONG
     # another row is refused in the end, as its head is not that of the symbols
     row = max(0, min(row, weights.shape[0] - 1))
     index = np.int64((1 if d < SHORT else 2) if adapts else 3)
-    if adapts and d >= SHORT and kinds > 2:
+    if adapts and _has_strength(d, kinds):
         index, pos = np.int64(buffer.take(buffered, pos, 2)), pos + 2
     return pos, _prior(weights[row], first, zeros, kinds), index
+
+
+@njit(cache=True, forceinline=True)
+def _has_strength(d, kinds):
+    """Whether the message is so long that its row may count for one of several numbers."""
+    return d >= (SHORT if kinds >= FEW else LONG)
 
 
 @njit(cache=True)
@@ -103,47 +104,48 @@ def _exponents_head(counts, d, costs):
     while half > 0:
         median += 1
         half -= counts[median]
-    row = _best_row(counts, costs, median - REACH, costs.shape[0], 0, 1)
+    row = _best_row(counts, costs, median - REACH, 1 << _row_bits(d), 0, 1)
     usual = 0 <= median - USUAL < 32
     head, bits = (median - USUAL, 6) if usual else (256 | median, 9)
     zeros = (counts[0] > 0) * (1 + 8 * (counts[0] - 1) // d)
-    return head << 4 | row, bits + 4, row, median - REACH, zeros
+    row_bits = _row_bits(d)
+    return head << row_bits | row, bits + row_bits, row, median - REACH, zeros
+
+
+@njit(cache=True, forceinline=True)
+def _row_bits(d):
+    """Bits of the tail and the quarter."""
+    return 3 if d < TAILED else 4
 
 
 @njit(cache=True)
-def _read_exponents_head(buffered, pos):
+def _read_exponents_head(buffered, pos, d):
     if buffer.take(buffered, pos, 1):
         median, pos = np.int64(buffer.take(buffered, pos + 1, 8)), pos + 9
     else:
         median, pos = USUAL + np.int64(buffer.take(buffered, pos + 1, 5)), pos + 6
-    return pos + 4, np.int64(buffer.take(buffered, pos, 4)), median - REACH
+    row_bits = _row_bits(d)
+    return pos + row_bits, np.int64(buffer.take(buffered, pos, row_bits)), median - REACH
 
 
 @njit(cache=True)
-def _levels_head(counts, d, costs, expected):
+def _levels_head(counts, costs, expected):
     """As `_exponents_head`; levels have their zeros in the rows: -1."""
     tails, low = costs.shape[0] // SCALES, _lowest(expected)
     row = _best_row(counts, costs, np.int64(0), tails, low, low + WINDOW)
     scale, tail = row // tails, row % tails
     above = scale - expected + OFFSETS[tail]
-    if tails == 1 and d >= SHORT:
-        head, bits = (15 << 5 | scale - low, 9)
-        if -2 <= above <= 1:
-            head, bits = SCALE_WORDS[1 - above], SCALE_BITS[1 - above]
-    else:
-        head, bits = (3 << 5 | scale - low, 7) if abs(above) > 1 else (9 + above >> 1, 3)
-        if above == 0:
-            head, bits = 0, 1
+    head, bits = (3 << 5 | scale - low, 7) if abs(above) > 1 else (9 + above >> 1, 3)
+    if above == 0:
+        head, bits = 0, 1
     return tail << bits | head, bits + (tails >> 1), row, np.int64(0), np.int64(-1)
 
 
 @njit(cache=True)
-def _read_levels_head(buffered, pos, d, weights, expected):
+def _read_levels_head(buffered, pos, weights, expected):
     tails, tail = weights.shape[0] // SCALES, np.int64(0)
     if tails > 1:
         tail, pos = np.int64(buffer.take(buffered, pos, tails >> 1)), pos + (tails >> 1)
-    if tails == 1 and d >= SHORT:
-        return _read_binary_scale(buffered, pos, expected)
     start, scale = np.int64(buffer.take(buffered, pos, 7)), expected - OFFSETS[tail]
     if start < 64:
         pos += 1
@@ -152,18 +154,6 @@ def _read_levels_head(buffered, pos, d, weights, expected):
     else:
         scale, pos = _lowest(expected) + (start & 31), pos + 7
     return pos, scale * tails + tail, np.int64(0)
-
-
-@njit(cache=True)
-def _read_binary_scale(buffered, pos, expected):
-    """(position, row, symbol of its first column) of long messages whose levels are at most 1."""
-    start, ones = np.int64(buffer.take(buffered, pos, 9)), 0
-    while ones < 4 and start >> (8 - ones) & 1:
-        ones += 1
-    if ones == 4:
-        return pos + 9, _lowest(expected) + (start & 31), np.int64(0)
-    above = -ones if ones < 3 else 1
-    return pos + ones + 1, expected + above, np.int64(0)
 
 
 @njit(cache=True, forceinline=True)

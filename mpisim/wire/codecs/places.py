@@ -16,7 +16,6 @@ from mpisim.wire.codecs import bits as buffer
 
 SHARE_BITS = 20
 ALL = np.uint64(1 << SHARE_BITS)
-WORD = np.uint64(0xFFFFFFFF)
 
 
 @njit(cache=True, forceinline=True)
@@ -40,8 +39,14 @@ def write(ptr, indices, raw, d, agreed, bits):
     words = np.empty(d // 16 + 4 * k + 4, np.uint64)
     buffered = buffer.new_words(m * (160 + 2 * d) + indices.size * (SHARE_BITS + 32 + bits))
     for i in range(m):
-        start, row = pos, indices[ptr[i] : ptr[i + 1]]
-        x, count = _push(row, raw[ptr[i] : ptr[i + 1]], d, bits, words)
+        start, row, x, count = pos, indices[ptr[i] : ptr[i + 1]], np.uint64(1), 0
+        for t in range(ptr[i + 1] - 1, ptr[i] - 1, -1):
+            for shift in range(bits - 32, -1, -32):  # the state is 1, or has 33 bits
+                if x >= ans.FULL:
+                    words[count], x = x & ans.LOW, x >> np.uint64(32)
+                    count += 1
+                x = x << np.uint64(32) | np.uint64(raw[t]) >> np.uint64(shift) & ans.LOW
+        x, count = push(x, row, d, words, count)
         head = 0 if agreed else 2 * buffer.bit_length(row.size + 1) - 1
         pos, payload[i] = ans.put_number(buffered, pos, row.size + 1, head, x, words, count, 0)
         sizes[i] = (pos - start) // 8
@@ -49,15 +54,9 @@ def write(ptr, indices, raw, d, agreed, bits):
 
 
 @njit(cache=True)
-def _push(indices, raw, d, bits, words):
-    """The state behind a row's values and coordinates, and the number of ``words`` written."""
-    x, count, k, t = np.uint64(1), 0, indices.size, 0
-    for s in range(k - 1, -1, -1):
-        for shift in range(bits - 32, -1, -32):
-            if x >= ans.FULL:
-                words[count], x = x & WORD, x >> np.uint64(32)
-                count += 1
-            x = x << np.uint64(32) | np.uint64(raw[s]) >> np.uint64(shift) & WORD
+def push(x, indices, d, words, count):
+    """The state with the coordinates ``indices``, ascending, and the number of ``words``."""
+    k, t = indices.size, 0
     for j in range(d - 1, -1, -1):
         here = t < k and indices[k - 1 - t] == j
         left = t + int(here)
@@ -94,16 +93,23 @@ def read(data, sizes, counts, indices, raw, payload, k, d, agreed, bits):
         if pos + count * bits > end:
             return i, buffer.SHORT
         last = first + count
-        if not _pop(buffered, pos, end - pos, indices[first:last], raw[first:last], d, bits):
+        x, pos, left = ans.take_state(buffered, pos, end - pos)
+        x, pos, left = pop(x, indices[first:last], d, buffered, pos, left)
+        for t in range(first, last):
+            value = np.uint64(0)
+            for shift in range(0, bits, 32):
+                value |= (x & ans.LOW) << np.uint64(shift)
+                x, pos, left = ans.refill(x >> np.uint64(32), buffered, pos, left)
+            raw[t] = value
+        if left > 0 or x != np.uint64(1):
             return i, buffer.ENTROPY
         counts[i], first = count, last
     return 0, 0
 
 
 @njit(cache=True)
-def _pop(buffered, pos, size, indices, raw, d, bits):
-    """Fill a row from a number of ``size`` bits; whether it ends in 1, as `_push` begins."""
-    x, pos, left = ans.take_state(buffered, pos, size)
+def pop(x, indices, d, buffered, pos, left):
+    """Fill ``indices``, as `push` has them; (state, position, words left)."""
     k, t, low = indices.size, 0, ALL - np.uint64(1)
     for j in range(d):
         if t == k:
@@ -113,21 +119,8 @@ def _pop(buffered, pos, size, indices, raw, d, bits):
             f, slot = _share(k - t, d - j), x & low
             here, x = slot < f, x >> np.uint64(SHARE_BITS)
             x = f * x + slot if here else (ALL - f) * x + slot - f
-            if x < ans.FULL and left > 0:
-                x = x << np.uint64(32) | buffer.take(buffered, pos, 32)
-                pos += 32
-                left -= 1
+            x, pos, left = ans.refill(x, buffered, pos, left)
         if here:
             indices[t] = j
             t += 1
-    for t in range(k):
-        value = np.uint64(0)
-        for shift in range(0, bits, 32):
-            value |= (x & WORD) << np.uint64(shift)
-            x >>= np.uint64(32)
-            if x < ans.FULL and left > 0:
-                x = x << np.uint64(32) | buffer.take(buffered, pos, 32)
-                pos += 32
-                left -= 1
-        raw[t] = value
-    return left == 0 and x == np.uint64(1)
+    return x, pos, left

@@ -31,6 +31,7 @@ TAILS = (
     lambda u: u * math.sqrt(2 / (1 - u * u)),
     lambda u: -math.log(1 - u),
 )
+OF_EXPONENTS = (0, 2, 1, 3)  # the order of tails: a few exponents have one of the first two
 Table = tuple[np.ndarray, np.ndarray]
 
 
@@ -45,7 +46,7 @@ def _sizes() -> np.ndarray:
 def of_exponents() -> Table:
     """(weights, costs), each (tails times QUARTERS, 2 REACH + 1): exponents around their median."""
     rows = []
-    for sizes in _sizes():
+    for sizes in _sizes()[list(OF_EXPONENTS)]:
         for quarter in range(QUARTERS):
             fraction, power = np.frexp(sizes * math.sqrt(math.sqrt(2.0**quarter)))
             row = _rounded(power + 2 * REACH, 2 * fraction - 1, 5 * REACH)

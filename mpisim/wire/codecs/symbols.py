@@ -33,7 +33,6 @@ MANY = 4096
 BEGIN = 32  # at most so many bits are in the state that a sender begins with
 LONGEST = 2048  # coordinates with the same frequencies, at most
 STRETCHES = ((16, 5), (64, 4), (128, 2), (128, 2))  # as many at least, or 2^-s of those before
-DIGITS = 20  # of a large level that are written at once
 
 
 @njit(cache=True, forceinline=True)
@@ -134,7 +133,7 @@ def write(codes, sizes, raw, raw_bits, weights, costs, kinds, expected):
     raw : numbers of ``raw_bits`` bits that stand behind, shape (m, numbers)
     weights, costs : `mpisim.wire.codecs.priors`
     kinds : all symbols are below
-    expected : the expected scales, (m,); -1 for exponents
+    expected : the expected scale of levels, -1 for exponents
     """
     m, d = codes.shape
     payload, digits = np.empty(m, np.int64), np.int64(0)
@@ -153,7 +152,7 @@ def write(codes, sizes, raw, raw_bits, weights, costs, kinds, expected):
         half[:] = counts
         for code in row[d // 2 :]:
             counts[_symbol(code)] += 1
-        table = weights, costs, kinds, expected[i]
+        table = weights, costs, kinds, expected
         head, head_bits, prior, index = head_of(counts, half, d, *table)
         x, first = _begin(row, np.uint64(raw[i, 0]) if held > 0 else np.uint64(0), held)
         x, count = _push_row(x, first, row, sizes[i], counts, kinds, prior, index, words)
@@ -199,7 +198,8 @@ def _push_row(x, first, row, sizes, counts, kinds, prior, index, words):
             _invert(start, used, halves, inverses, shifts)
         for j in range(ends[t + 1] - 1, ends[t] - 1, -1):
             if sizes.size > 0 and sizes[j] >= PLAIN:
-                x, count = _push_digits(x, np.int64(sizes[j]), words, count)
+                digits = buffer.bit_length(np.int64(sizes[j])) - 1
+                x, count = ans.push_bits(x, sizes[j], digits, words, count)
             s = np.uint64(_symbol(row[j]))
             signed = np.uint64(row[j] & 255 != 0 and j >= first)
             f = halves[s] << (one - signed)
@@ -210,20 +210,6 @@ def _push_row(x, first, row, sizes, counts, kinds, prior, index, words):
             quotient = product(x, inverses[s])[0] >> (shifts[s] + one - signed)
             rest = (x - quotient * f << signed) + (signed & np.uint64(row[j] >> 8))
             x = (quotient << np.uint64(PRECISION)) + start[s] + rest
-    return x, count
-
-
-@njit(cache=True)
-def _push_digits(x, size, words, count):
-    """The digits of ``size`` but the leading one, DIGITS at a time, the lowest first."""
-    left = buffer.bit_length(size) - 1
-    while left > 0:
-        part = min(left, DIGITS)
-        if x >= np.uint64(1 << (63 - part)):
-            words[count] = x & np.uint64(0xFFFFFFFF)
-            x, count = x >> np.uint64(32), count + 1
-        x = x << np.uint64(part) | np.uint64(size & ((1 << part) - 1))
-        size, left = size >> part, left - part
     return x, count
 
 
@@ -241,7 +227,7 @@ def read(data, lengths, codes, sizes, raw, raw_bits, payload, weights, costs, ki
         if pos < 0:
             return i, pos
         payload[i], stop = end - pos + 1, end + held - raw.shape[1] * raw_bits
-        table = weights, costs, kinds, expected[i]
+        table = weights, costs, kinds, expected
         status, first = _read_row(buffered, pos, stop, held, codes[i], sizes[i], *table)
         if status < 0:
             return i, status
@@ -286,14 +272,12 @@ def _read_row(buffered, pos, stop, held, row, sizes, weights, costs, kinds, expe
                 begun, first, f, signed = begun + np.int64(signed), j + 1, f << signed, np.uint64(0)
             row[j] = s | (slot & signed) << np.uint64(8)
             x = f * (x >> np.uint64(PRECISION)) + (slot >> signed)
-            if x < ans.FULL and left > 0:
-                x = x << np.uint64(32) | buffer.take(buffered, pos, 32)
-                pos += 32
-                left -= 1
+            x, pos, left = ans.refill(x, buffered, pos, left)
             if sizes.size > 0:
                 sizes[j], digits = s, _digits(np.int64(s))
                 if digits > 0:
-                    sizes[j], x, pos, left = _take_digits(x, digits, buffered, pos, left)
+                    rest, x, pos, left = ans.pop_bits(x, digits, buffered, pos, left)
+                    sizes[j] = np.int64(rest) | 1 << digits
     wanted, bits, _, _ = head_of(counts, half, d, weights, costs, kinds, expected)
     if left > 0 or ans.log2(x) != begun or head != wanted or head_bits != bits:
         return buffer.ENTROPY, np.uint64(0)
@@ -322,19 +306,3 @@ def _take_signs(symbols, x):
             symbols[j] |= np.uint16(NAN * np.int64(x & np.uint64(1)))
             x >>= np.uint64(1)
     return x
-
-
-@njit(cache=True)
-def _take_digits(x, digits, buffered, pos, left):
-    """A level with so many ``digits`` behind its leading one; state, position and words left."""
-    size = np.int64(1)
-    while digits > 0:
-        part = digits % DIGITS or DIGITS  # the highest first
-        size = size << part | np.int64(x & np.uint64((1 << part) - 1))
-        x >>= np.uint64(part)
-        digits -= part
-        if x < ans.FULL and left > 0:
-            x = x << np.uint64(32) | buffer.take(buffered, pos, 32)
-            pos += 32
-            left -= 1
-    return size, x, pos, left

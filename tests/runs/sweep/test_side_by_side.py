@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 import h5py
 import psutil
@@ -66,7 +67,7 @@ def test_processes_write_the_same_logs(tmp_path):
     assert "12 points: 6 done, 6 skipped; 0 of them complete before" in output
 
 
-LONG = BASE.replace("rounds = 12", "rounds = 3000\ncheckpoint_seconds = 0.05\nlog_every = 50")
+LONG = BASE.replace("rounds = 12", "rounds = 4000\ncheckpoint_seconds = 0.05\nlog_every = 50")
 SEEDS = "run.seed = [1, 2, 3]"
 
 
@@ -86,13 +87,14 @@ def alone(tmp_path_factory):
         (signal.SIGKILL, "child", 1),
     ],
 )
-def test_processes_that_are_stopped_are_gone_on_with(number, whom, code, tmp_path, alone):
+def test_processes_that_are_stopped_are_gone_on_with(number, whom, code, tmp_path, alone, seed):
     file = write(tmp_path, SEEDS, LONG)
     logs = tmp_path / "jobs"
     job = start(file, logs, "--jobs", "2")
     parent = psutil.Process(job.pid)
     while len(list(logs.glob("*.h5"))) < 2 and job.poll() is None:
         time.sleep(0.01)
+    time.sleep(Random(seed).random() / 5)  # at any moment of their rounds
     children = parent.children()
     assert len(children) == 2
     (children[0] if whom == "child" else parent).send_signal(number)
