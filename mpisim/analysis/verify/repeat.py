@@ -257,7 +257,8 @@ def repeat(
     short = [one for one in several if one.seconds <= seconds]
 
     def draw() -> tuple[list[tuple[Comparison, dict[str, Tables]]], int]:
-        drawn, wide = [], 0
+        drawn: list[tuple[Comparison, dict[str, Tables]]] = []
+        wide = 0
         for one in Random(seed).sample(short, len(short)):
             if len(drawn) == number:
                 break
