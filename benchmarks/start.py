@@ -30,7 +30,7 @@ ONE_ROUND = (
 )
 LIBRARIES = "import numba, h5py"
 FIRST, ROUNDS = 5, 60
-TURNS = {"warm": 2, "cold": 1}
+TURNS = {"warm": 3, "cold": 2}
 MOST_KERNELS = "DIANA+"  # the method that runs with an empty cache, too
 METHODS = {
     "MARINA": (
