@@ -5,10 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mpisim.analysis.claims import compare
 from mpisim.runs.log.reader import read
 from run.cdadam import errors, logistic
-from run.cdadam.equal_cost import BITS
 from tests.helpers import run_tables, table
 
 pytestmark = pytest.mark.usefixtures("any_grid")
@@ -77,43 +75,6 @@ def with_top_1(logs):
         compressor = {"name": "topk", "k": 1} if sign else log.config["compressor"]
         other.append(dataclasses.replace(log, config=log.config | {"compressor": compressor}))
     return other
-
-
-def test_the_best_step_reaches_the_common_target_for_the_least_bits(logs):
-    """AMSGrad's larger step ends a little above the smaller one, and gets down in fewer rounds."""
-
-    def two(method, slow, fast):
-        cd_adam = [log for log in logs if log.attrs["method"] == method]
-        speeds = {0.001: slow, 0.009: fast}
-        for log, floor in zip(cd_adam, (1.5e-8, 1.6e-8), strict=True):
-            curve = 10.0 ** (-speeds[log.attrs["stepsize"]] * np.arange(ROWS))
-            columns = log.columns | {"grad_norm_sq": np.maximum(curve, floor)}
-            yield dataclasses.replace(log, columns=columns)
-
-    result = logistic.best([*two("amsgrad", 0.1, 0.2), *two("cd-adam", 0.15, 0.1)], "scaled-sign")
-    amsgrad, cd_adam = (result["sample", 1e-8, method] for method in ("amsgrad", "cd-adam"))
-    assert (amsgrad.step, cd_adam.step) == (0.009, 0.001)
-    assert amsgrad.target == cd_adam.target == pytest.approx(1e-7)
-
-
-def test_claims_are_computed_from_the_logs(logs):
-    claims = [*logistic.fig2(logs)]
-    assert [claim.of_project for claim in claims] == [False] * 5 + [True]
-    assert all(claim.claim.endswith(", ν = 1e-08") for claim in claims)
-    result = {method: one for (*_, method), one in logistic.best(logs, "scaled-sign").items()}
-    cd_adam, plain = result["cd-adam"], result["amsgrad"]
-    fewer = claims[0].evidence[0]
-    expected = compare("", cd_adam.logs, plain.logs, BITS, word="much").numbers
-    assert fewer.numbers["by_target"] == expected["by_target"] and fewer.word == "much"
-    assert fewer.numbers["steps"] == [cd_adam.step, plain.step]
-    assert f"steps {cd_adam.step:g} and {plain.step:g}" in fewer.measured
-    for claim in (claims[1], claims[3]):
-        for method, one in zip(logistic.WORSE, claim.evidence, strict=True):
-            [[log], [rival]] = cd_adam.logs, result[method].logs
-            ends = [np.median(np.sqrt(run.column("grad_norm_sq"))[-12:]) for run in (log, rival)]
-            assert one.numbers["ratios"] == pytest.approx([ends[1] / ends[0]])
-    spread = claims[5].evidence[0].numbers["spread"]
-    assert spread == np.nanmax(plain.logs[0].column("denominator_spread")) > 1
 
 
 def test_curves_like_the_papers_hold(logs):
