@@ -157,12 +157,13 @@ def built_in(named) -> bool:
     return kind.__module__.startswith("mpisim.")
 
 
-@pytest.fixture
-def generated(monkeypatch):
+@pytest.fixture(scope="module")
+def generated():
     """The texts that the site's pages have from the code, by name."""
-    monkeypatch.syspath_prepend(ROOT / "docs/extensions")
-    module = pytest.importorskip("generated_tables")
-    return {name: write() for name, write in module.GENERATORS.items()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "docs/extensions")
+        module = pytest.importorskip("generated_tables")
+        yield {name: write() for name, write in module.GENERATORS.items()}
 
 
 def test_pages_hold_what_the_code_says(generated):

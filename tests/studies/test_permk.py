@@ -1,86 +1,16 @@
-"""The PermK paper: quadratic tasks and Appendix M from short runs, the rest from logs by hand."""
+"""The PermK paper: mg by hand and against dense eigenvalues, Table 5 from logs by hand."""
 
 import json
-from contextlib import suppress
-from itertools import product
 
 import numpy as np
 import pytest
 
-from mpisim.analysis.claims import needed
-from mpisim.analysis.study.tuning import rises
-from mpisim.core.errors import Diverged, InputError
+from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange
 from mpisim.runs.log.reader import read
-from run.permk import (
-    measure_mg,
-    mg,
-    quadratic,
-    table5,
-)
-from tests.helpers import run_tables
+from run.permk import measure_mg, mg, table5
 
 pytestmark = pytest.mark.usefixtures("any_grid")
-SIZES, NOISES, MULTIPLES = (4, 40), (0.0, 0.8), (1.0, 8.0, 512.0)
-MARINA = {"name": "marina", "theorem": "permk", "smoothness": "published"}
-PAIRS = {
-    "randk": (MARINA, 20),
-    "permk": (MARINA, None),
-    "topk": ({"name": "ef21", "smoothness": "published"}, 20),
-}
-
-
-@pytest.fixture(scope="module")
-def logs(tmp_path_factory):
-    """d = 20, so that n = 4 is below it and n = 40 above."""
-    folder = tmp_path_factory.mktemp("permk")
-    for n, noise, name, multiple in product(SIZES, NOISES, PAIRS, MULTIPLES):
-        method, d = PAIRS[name]
-        problem = {"name": "quadratic", "workers": n, "dimension": 20, "noise": noise}
-        tables = {
-            "problem": problem | {"lambda": 1e-3},
-            "method": method | {"stepsize": {"theory": multiple}},
-            "compressor": {"name": name} | ({"k": -(-d // n)} if d else {}),
-            "run": {"rounds": 40},
-        }
-        with suppress(Diverged):  # a step of 512 x theory may
-            run_tables(tables, folder / f"{n}-{noise}-{name}-{multiple}.h5")
-    every = [read(path) for path in sorted(folder.glob("*.h5"))]
-    return [log for log in every if log.attrs["status"] == "done"]
-
-
-def share(log):
-    values = log.column("grad_norm_sq")
-    return values[-1] / values[0]
-
-
-def first(log):
-    return log.column("grad_norm_sq")[0]
-
-
-def test_the_best_step_comes_first_and_what_got_nowhere_is_out(logs):
-    result = quadratic.tuned(logs)
-    assert list(result) == [(4, 0.0), (4, 0.8), (40, 0.0), (40, 0.8)]
-    for (n, noise), by_name in result.items():
-        assert set(by_name) == set(PAIRS)
-        for name, steps in by_name.items():
-            rivals = [
-                log
-                for log in logs
-                if log.config["problem"]["workers"] == n
-                and log.config["problem"]["noise"] == noise
-                and log.config["compressor"]["name"] == name
-                and share(log) < 1
-                and not rises(log.column("grad_norm_sq"))
-            ]
-            runs = [log for [log] in steps.steps.values()]  # one seed
-            if steps.target is not None:
-                bits = [needed(log, quadratic.BITS, steps.target * first(log)) for log in rivals]
-                by_name = needed(runs[0], quadratic.BITS, steps.target * first(runs[0]))
-                assert by_name == min(bits) < np.inf
-            far = [log for log in rivals if share(log) <= quadratic.FAR]
-            largest = max((log.attrs["stepsize"] for log in far), default=0)
-            assert quadratic.tolerated(steps) == largest
 
 
 def measured(L_plus, L_pm, name=mg.INFERRED):
