@@ -149,9 +149,8 @@ def main() -> int:
             data = Path(folder) / "marina.npz"
             expected = write_scan_data(data)
             for cores in (1, 2):
-                programs[MARINA, f"scan {cores}"] = lambda c=cores: scan_seconds(
-                    python, data, expected, c
-                )
+                scan = partial(scan_seconds, python, data, expected, cores)
+                programs[MARINA, f"scan {cores}"] = scan
         else:
             print("no Python with JAX is given: its rows are left out")
         for name in FEDERATED:
