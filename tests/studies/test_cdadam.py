@@ -77,6 +77,27 @@ def with_top_1(logs):
     return other
 
 
+def test_the_best_step_reaches_the_common_target_for_the_least_bits(logs):
+    """AMSGrad's larger step ends a little above the smaller one, and gets down in fewer rounds."""
+
+    def two(method, slow, fast):
+        cd_adam = [log for log in logs if log.attrs["method"] == method]
+        speeds = {0.001: slow, 0.009: fast}
+        for log, floor in zip(cd_adam, (1.5e-8, 1.6e-8), strict=True):
+            curve = 10.0 ** (-speeds[log.attrs["stepsize"]] * np.arange(ROWS))
+            columns = log.columns | {"grad_norm_sq": np.maximum(curve, floor)}
+            yield dataclasses.replace(log, columns=columns)
+
+    curves = [*two("amsgrad", 0.1, 0.2), *two("cd-adam", 0.1, 0.2)]
+    costs, norms = logistic.best(curves, "scaled-sign")
+    amsgrad, cd_adam = (costs["sample", 1e-8, method] for method in ("amsgrad", "cd-adam"))
+    assert (amsgrad.step, cd_adam.step) == (0.009, 0.009)
+    assert amsgrad.target == cd_adam.target == pytest.approx(1e-7)
+    # claims on norms are about the smallest; AMSGrad's are the floor of its 32-bit values
+    assert norms["sample", 1e-8, "amsgrad"].step == 0.009
+    assert norms["sample", 1e-8, "cd-adam"].step == 0.001
+
+
 def test_curves_like_the_papers_hold(logs):
     shapes = like_the_paper(logs, amsgrad=falling(8.02), ef_amsgrad=stopped(1e-3, 0.2))
     result = verdicts(logistic.fig2(shapes))
