@@ -147,7 +147,7 @@ def stopped(folder: Path) -> None:
     """SIGTERM reaches all ranks, also those that sleep; the sweep ends with the run."""
     tables = table(MARINA, RANDK, rounds=10**7, log_every=10**6, ranks=2)
     _, points = grid.points(tables | {"sweep": {"run": {"seed": [1, 2]}}}, [], "logs")
-    alarm = threading.Thread(target=terminate, args=(0.5,))
+    alarm = threading.Thread(target=terminate, args=(1.5,))
     alarm.start()
     ended = executor.sweep(folder / "stopped", points, WORLD)
     alarm.join()
@@ -192,7 +192,7 @@ def stopped_side_by_side(folder: Path) -> None:
     sweep = {"run": {"seed": [1, 2, 3, 4, 5, 6]}, "way": [{}, {"run": {"ranks": 1}}]}
     _, points = grid.points(tables | {"sweep": sweep}, [], "logs")
     if WORLD.rank == 2:
-        threading.Thread(target=terminate, args=(0.7,)).start()
+        threading.Thread(target=terminate, args=(2.0,)).start()
     ended = executor.sweep(folder / "stopped side by side", points, WORLD)
     assert Counter(p.status for p in ended) == {"terminated": 4, "": 8}
     assert all(p.ranks is None for p in ended if p.status)
