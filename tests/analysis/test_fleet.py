@@ -81,6 +81,30 @@ def test_rows_of_several_rounds_count_the_messages_of_all_of_them():
     assert seconds(case, fleet).left_out == pytest.approx(0.2, abs=0.03)
 
 
+@pytest.mark.parametrize("senders", [40, 20])
+def test_dropouts_and_deadlines(senders):
+    n, rows, bits = 40, 300, 10_000.0
+    wire = on_wire(np.array([bits]), 1)[0]
+    plain = Fleet(["1kbit/unlimited", "100bit/unlimited"])  # the slow half takes ten times as long
+    fast, slow = wire / 1e3, wire / 100
+    limit = Fleet(plain.links, deadline=(fast + slow) / 2)
+    result = seconds(rounds(n, rows, limit, bits, senders), limit)
+    assert result.left_out == pytest.approx(0.5, abs=0.02)
+    assert np.diff(result.seconds) == pytest.approx(limit.deadline)
+    for drops, share in (({"dropout": 0.2}, 0.2), ({"availability": 0.7}, 0.3)):
+        fleet = Fleet("1kbit/unlimited", **drops)
+        lost = seconds(rounds(n, rows, fleet, bits, senders), fleet)
+        assert lost.left_out == pytest.approx(share, abs=0.03)
+        assert np.diff(lost.seconds) == pytest.approx(fast)  # some client is always there
+        waits = Fleet("1kbit/unlimited", deadline=2 * fast, **drops)
+        taken = np.diff(seconds(rounds(n, rows, waits, bits, senders), waits).seconds)
+        late = np.isclose(taken, 2 * fast)
+        assert taken[~late] == pytest.approx(fast)
+        # the server knows who is not there, and waits for one of many that drops out
+        expected = 0.0 if "availability" in drops else 1 - 0.8**senders
+        assert late.mean() == pytest.approx(expected, abs=0.03)
+
+
 @pytest.mark.parametrize(
     "keys",
     [

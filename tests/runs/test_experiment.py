@@ -15,7 +15,7 @@ import pytest
 
 from mpisim.comm import communicators
 from mpisim.core.errors import InputError
-from mpisim.runs.experiment import parse, read
+from mpisim.runs.experiment import Experiment, parse, read
 from mpisim.runs.labels import ranks_of
 from mpisim.runs.setup import ProblemCache
 from tests.helpers import run_tables, table
@@ -67,6 +67,15 @@ def test_other_processes_take_an_experiment(tmp_path):
     command = [sys.executable, "-c", code]
     message = subprocess.run(command, input=pickle.dumps(experiment), **options)
     assert message.stdout.decode().strip() == experiment.to_toml().strip()
+
+
+def test_an_experiment_equals_those_of_equal_tables():
+    experiment = parse(table({"name": "marina", "stepsize": 0.1}, {"name": "randk", "k": 2}))
+    assert pickle.loads(pickle.dumps(experiment)) == experiment
+    tables = tomllib.loads(experiment.to_toml())
+    assert Experiment.from_dict(tables) == experiment
+    tables["run"]["seed"] += 1
+    assert Experiment.from_dict(tables) != experiment
 
 
 TEXT = Path(__file__).with_name("refused.txt").read_text(encoding="utf-8")
