@@ -1,9 +1,13 @@
-"""Claims of where compression pays, on logs whose seconds are known."""
+"""Claims of the lab's seconds, on logs whose seconds are known."""
 
 import numpy as np
 import pytest
 
+from mpisim.analysis.claims import on_seconds, state
+from mpisim.analysis.claims.judging import claim_again
+from mpisim.analysis.claims.verdicts import Evidence, Verdict
 from mpisim.runs.log.reader import read
+from run.netlab import fleet
 from run.netlab.crossover import claims
 
 EXTRA = 8 * (22 + 66)  # bits of a message that fits a packet
@@ -51,3 +55,22 @@ def test_the_model_is_exact_where_links_are_as_it_says(make_logs):
     assert turn.where == "MARINA"
     expected = pytest.approx(4 * 6000 / 0.5e-3, rel=0.02)  # a grid of 200 a decade
     assert turn.numbers["model"] == expected
+
+
+def test_seconds_of_more_ranks_than_cores_decide_nothing(make_log):
+    """What was measured stays, and nobody who judges the record again takes it for a verdict."""
+
+    def cases(**attrs):
+        log = read(make_log(attrs=attrs))
+        return [fleet.Seconds(case, 1.0, 1.02, [log]) for case in fleet.CASES]
+
+    assert [claim.verdict for claim in fleet.claims(cases())] == ["holds", "holds"]
+    for claim in fleet.claims(cases(oversubscribed=1)):
+        assert claim.verdict == "not decided" and "more ranks than cores" in claim.measured
+        assert {one.verdict for one in claim.evidence} == {"not decided"}
+        assert claim_again(claim) == claim
+    one = next(fleet.claims(cases(oversubscribed=1))).evidence[0]
+    assert one.measured == "1.02 s for 1.00 s, +2.0%"
+    logs = [read(make_log(attrs={"oversubscribed": 1}))]
+    compared = state("", "", "", [Evidence("", "", Verdict.HOLDS, {"by_target": {}}, word="fewer")])
+    assert not on_seconds(compared, logs).evidence
