@@ -96,7 +96,9 @@ def test_the_picture_holds_todays_numbers():
     assert digest(label).encode() in PICTURE.read_bytes(), "run python -m tools.cards"
 
 
-def test_every_run_of_the_warm_up_succeeds(capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_of_the_warm_up_succeed(monkeypatch, capsys):
+    some = sampled(warm_up.experiments(), 12)
+    monkeypatch.setattr(warm_up, "experiments", lambda: some)
     assert warm_up.main() == 0
     assert capsys.readouterr().err == ""
 
