@@ -28,7 +28,7 @@ from mpisim.comm.uploads import LazyUpload, Upload, compressed, received
 from mpisim.compressors.base import Compressor
 from mpisim.core.arrays import FALLBACK, HOST, MESSAGE, to_host
 from mpisim.core.lazy_rows import blocks
-from mpisim.core.numerics.sums import add_rows, sum_blocks
+from mpisim.core.numerics.sums import add_by_run, sum_blocks
 from mpisim.core.rng import Draw
 from mpisim.wire.base import Form, Message, Packed
 from mpisim.wire.values import DenseForm
@@ -53,7 +53,7 @@ class Star(Network):
         senders = self.n if clients is None else len(clients)
         if self.arrays is not HOST:
             message = received(message, self.arrays.device)
-        return message.total() / max(senders, 1)
+        return self._total(message) / max(senders, 1)
 
     def broadcast(
         self, v: np.ndarray, compressor: Compressor | None = None, clients: np.ndarray | None = None
@@ -63,8 +63,9 @@ class Star(Network):
         packed: Any = None
         form: Any
         if compressor is None:
-            form = DenseForm.of(v.shape[0], 1, self.precision)
-            sent = form.take(v[None]) if self.is_server else None
+            rows = v.reshape(-1, v.shape[-1])
+            form = DenseForm.of(rows.shape[1], len(rows), self.precision)
+            sent = form.take(rows) if self.is_server else None
         else:
             draw = self._shared_draw("down")
             if self.is_server:
@@ -81,11 +82,11 @@ class Star(Network):
         message = sent.arrived(packed) if self.ranks == 1 else form.decode(data, sizes)
         if self.arrays is not HOST:
             message = received(message, self.arrays.device)
-        decoded = message.decoded()[0]
+        decoded = message.decoded().reshape(v.shape)
         if self.is_server:
             lengths = LENGTH_BITS if form.sizes is None else 0
             receivers = self.n if clients is None else len(clients)
-            payload, sent = int(message.payload_bits[0]), 8 * data.size + lengths
+            payload, sent = int(message.payload_bits[0]), 8 * data.size // form.workers + lengths
             self.ledger.down(receivers * payload, receivers * sent)
             if self._observers and compressor is not None:
                 self._report("down", v, decoded)
@@ -215,17 +216,26 @@ class Star(Network):
     def _lazy_sum(self, upload: LazyUpload) -> np.ndarray:
         """Compute, send and add up a few workers' vectors at a time; zeros off the server."""
         compressor, v, d = upload.compressor, upload.vectors, upload.compressor.d
-        total = np.zeros(d, self.precision.arithmetic)
-        for start, stop in blocks(self.n, d):  # blocks over all ranks: the same in every layout
+        totals = np.zeros((self.runs, d), self.precision.arithmetic)
+        # blocks over all ranks: the same in every layout
+        for start, stop in blocks(self.runs * self.n, d):
             self.clock.to(COMPUTE)
             rows = v.rows(*np.clip([start - self.first, stop - self.first], 0, self.m).tolist())
             self.clock.to(COMPRESS)
             draw = self.draw("dense", np.arange(start, stop))
             message = self.gather(Upload(compressor, draw, compressor.compress(rows, draw)))
             if message is not None:
-                add_rows(total, message.decoded())
+                add_by_run(totals, message.decoded(), start, self.n)
         self.clock.to(SERVER if self.is_server else COMPUTE)
-        return total
+        return self._by_run(totals)
+
+    def _by_run(self, totals: np.ndarray) -> np.ndarray:
+        """What a method gets of totals (runs, d): that of the one run, (d,)."""
+        return totals[0]
+
+    def _total(self, message: Message) -> np.ndarray:
+        """The sum of all messages, as `_by_run` has it."""
+        return message.total()
 
     def send_once(self, rows: np.ndarray) -> tuple[int, np.ndarray]:
         """See `Network.send_once`.

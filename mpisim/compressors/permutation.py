@@ -61,9 +61,9 @@ class Permuted(SeededCompressor):
         return deal_slots(draw.group_words(1, self.n, repetition), *self._slots)
 
     def form(self, draw: Draw) -> SeededForm:
-        key = (draw.streams, draw.purpose, draw.round, draw.message)
+        key = (draw.streams, draw.purpose, draw.round, draw.message, draw.copies)
         if key not in self._last:
-            form = self._made(slice(None), *self.deal(draw))
+            form = self._made(slice(None), *self.deal(draw)).repeated(draw.copies)
             self._last.clear()
             self._last[key] = form
         every = self._last[key]
@@ -134,6 +134,7 @@ class PermK(Permuted):
     """
 
     groups: int | list[list[int]] = 1
+    in_ensembles = True
 
     def check(self) -> None:
         self.label = labels(self.groups, self.n)

@@ -47,12 +47,13 @@ class Seeded(ValuesMessage, KernelMessage):
 
 @njit(cache=True)
 def _put(rows, add, ptr, indices, values, scale):
-    """`KernelMessage.put` of rows alone: ``scale`` (1,) or one for each value."""
+    """`KernelMessage.put`: ``scale`` (1,) or one for each value."""
     kind, many = rows.dtype.type, scale.size > 1
     for i in range(ptr.size - 1):
+        row = rows[i * rows.shape[0] // (ptr.size - 1)]
         for t in range(ptr[i], ptr[i + 1]):
             value = kind(scale[t if many else 0]) * kind(values[t])
-            rows[i, indices[t]] = rows[i, indices[t]] + value if add else value
+            row[indices[t]] = row[indices[t]] + value if add else value
 
 
 @njit(cache=True)
@@ -100,6 +101,14 @@ class SeededForm(ValuesForm):
         form = cls(d, m, precision, _even_ptr(m, k), rows.reshape(-1), factor, sizes)
         form.payload_bits = same(m, k * precision.bits)
         return form
+
+    def repeated(self, copies: int) -> SeededForm:
+        """The form of an ensemble of ``copies`` runs with the same draws."""
+        if copies == 1:
+            return self
+        ptr = np.concatenate([[0], np.tile(self.counts, copies).cumsum()])
+        scale = np.tile(self.scale, copies if self.scale.size > 1 else 1)
+        return self.of(self.d, self.precision, ptr, np.tile(self.indices, copies), scale)
 
     @property
     def counts(self) -> np.ndarray:

@@ -32,6 +32,7 @@ class Naive(Stochastic):
 
     direction: Direction = "up"
     unbiased = True
+    in_ensembles = True
 
     def start(self, x: np.ndarray) -> np.ndarray:
         return self.estimate(x)
