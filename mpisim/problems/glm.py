@@ -110,10 +110,9 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
         self._scale = self.weight(self.rows)
 
     def repeated(self, copies: int) -> Self:
-        made, workers = self.thawed(), np.tile(np.arange(self.m), copies)
-        made.copies, made.m = copies, copies * self.m
-        made.design, made._scale = self.design.subset(workers), self._scale[workers]
-        made.rows = made.design.counts
+        made = self.thawed()
+        made.copies, made.m, made.design = copies, copies * self.m, self.design.repeated(copies)
+        made._scale, made.rows = np.tile(self._scale, copies), made.design.counts
         return made
 
     def weight(self, count: np.ndarray) -> np.ndarray:

@@ -102,14 +102,6 @@ class SeededForm(ValuesForm):
         form.payload_bits = same(m, k * precision.bits)
         return form
 
-    def repeated(self, copies: int) -> SeededForm:
-        """The form of an ensemble of ``copies`` runs with the same draws."""
-        if copies == 1:
-            return self
-        ptr = np.concatenate([[0], np.tile(self.counts, copies).cumsum()])
-        scale = np.tile(self.scale, copies if self.scale.size > 1 else 1)
-        return self.of(self.d, self.precision, ptr, np.tile(self.indices, copies), scale)
-
     @property
     def counts(self) -> np.ndarray:
         """How many coordinates each worker sends, shape (workers,), int64."""
