@@ -103,8 +103,9 @@ def _difference(factor, tx, cx, state, j):
 def write_coordinates(values, t, b, c, xs, ys, ptr, indices):
     """Worker i's coordinates indices[ptr[i]:ptr[i+1]], rounded once to the type of ``values``.
 
-    The operations are those of `write_gradients`. ``xs`` is one point, (1, d), one for each
-    worker, (m, d), or one for each run of an ensemble. Unless ``ys``, likewise, is None, those at y, rounded, are subtracted.
+    The operations are those of `write_gradients`. ``xs`` is one point, (1, d), one for each worker,
+    (m, d), or one for each run of an ensemble. Unless ``ys``, likewise, is None, those at y,
+    rounded, are subtracted.
     """
     kind, d = values.dtype.type, xs.shape[1]
     x, y = np.zeros(d + 2), np.zeros(d + 2)  # between zeros: without a branch at the ends
