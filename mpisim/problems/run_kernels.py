@@ -56,12 +56,8 @@ def sweep_runs(form, kind, want, ids, bounds, store, labels, xs, scale, shift, l
     """
     indptr, indices, data, _ = store
     n, (runs, d) = bounds.shape[0] - 1, xs.shape
-    points, gs, zs, ws = (
-        np.zeros((d, LANES)),
-        np.empty((d, LANES)),
-        np.zeros((CHUNK, LANES)),
-        np.zeros((CHUNK, LANES)),
-    )
+    points, gs = np.zeros((d, LANES)), np.empty((d, LANES))
+    zs, ws = np.zeros((CHUNK, LANES)), np.zeros((CHUNK, LANES))
     b = np.empty((7, CHUNK))
     z, y, w, loss, t, p, s = b[0], b[1], b[2], b[3], b[4], b[5], b[6]
     for first in range(0, runs, LANES):

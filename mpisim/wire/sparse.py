@@ -48,9 +48,9 @@ class Seeded(ValuesMessage, KernelMessage):
 @njit(cache=True)
 def _put(rows, add, ptr, indices, values, scale):
     """`KernelMessage.put`: ``scale`` (1,) or one for each value."""
-    kind, many = rows.dtype.type, scale.size > 1
-    for i in range(ptr.size - 1):
-        row = rows[i * rows.shape[0] // (ptr.size - 1)]
+    kind, many, m = rows.dtype.type, scale.size > 1, ptr.size - 1
+    for i in range(m):
+        row = rows[i if rows.shape[0] == m else i * rows.shape[0] // m]
         for t in range(ptr[i], ptr[i + 1]):
             value = kind(scale[t if many else 0]) * kind(values[t])
             row[indices[t]] = row[indices[t]] + value if add else value

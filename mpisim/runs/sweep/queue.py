@@ -145,7 +145,7 @@ class Queue:
         return None
 
     def take_alike(self, point: Point, stack: ExitStack) -> list[Point]:
-        """Further points that can advance together with ``point``, which was taken, and their locks.
+        """Further points that can advance together with ``point``, with the locks of their logs.
 
         Not more than the group's share of those that are left, and what memory and caches bear.
         """
