@@ -2,9 +2,9 @@
 
 Usage: .venv/bin/python tools/warm_up.py
 
-Runs a few rounds of every problem, method and compressor in this process, on a generated sample,
-without a network. Compiled kernels lie in __pycache__ beside their sources. What is not compiled
-here is compiled when it is first used, so a run that fails here is only reported.
+Runs a few rounds of every problem, method and compressor, on a generated sample, in a process for
+each core, without a network. Compiled kernels lie in __pycache__ beside their sources. What is not
+compiled here is compiled when it is first used, so a run that fails here is only reported.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import mpisim
 from mpisim.compressors.base import COMPRESSORS
+from mpisim.core.machine import usable_cores
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.method_table import METHODS, needs_compressor
 from mpisim.methods.optimizers import OPTIMIZERS
@@ -79,26 +81,36 @@ def experiments() -> Iterator[tuple[Table, Table, Table]]:
             yield logistic, {"name": "ef21"}, table(name, kind)
 
 
+def run(tables: Table) -> str:
+    """Run an experiment, and return what went wrong, if anything."""
+    try:
+        mpisim.run(mpisim.Experiment.from_dict(tables))
+    except Exception as error:
+        names = [table["name"] for key, table in tables.items() if key != "run" and table]
+        return f"warm_up.py: {', '.join(names)}: {error}"
+    return ""
+
+
 def main() -> int:
     """Run all of them; always 0."""
+    several = [
+        {
+            "problem": {"workers": 2} | problem,
+            "method": {"stepsize": 0.01} | method,
+            "compressor": compressor,
+            "run": {"rounds": 20},
+        }
+        for problem, method, compressor in experiments()
+    ]
     with tempfile.TemporaryDirectory() as folder:
         write_sample(Path(folder) / "sample")
         os.environ["MPISIM_DATA"] = folder
-        several = list(experiments())
-        for i, (problem, method, compressor) in enumerate(several):
-            if i % SHOWN == 0:
-                print(f"      {i} of {len(several)} experiments", flush=True)
-            tables = {
-                "problem": {"workers": 2} | problem,
-                "method": {"stepsize": 0.01} | method,
-                "compressor": compressor,
-                "run": {"rounds": 20},
-            }
-            try:
-                mpisim.run(mpisim.Experiment.from_dict(tables))
-            except Exception as error:
-                names = [t["name"] for t in (problem, method, compressor) if t]
-                print(f"warm_up.py: {', '.join(names)}: {error}", file=sys.stderr)
+        with ProcessPoolExecutor(len(usable_cores())) as processes:
+            for i, mistake in enumerate(processes.map(run, several)):
+                if i % SHOWN == 0:
+                    print(f"      {i} of {len(several)} experiments", flush=True)
+                if mistake:
+                    print(mistake, file=sys.stderr)
     return 0
 
 

@@ -30,7 +30,7 @@ from benchmarks.peers.experiments import BATCH, DIANA, FEDERATED, L2, MARINA, ST
 from benchmarks.peers.loops import NumPyDraws
 from benchmarks.table import show
 
-TURNS, BLOCK, BLOCKS = 5, 50, 8
+TURNS, BLOCK, BLOCKS = 6, 50, 8
 FEW, TARGETS = 5, (20, 10, 200, 10)  # rounds in a block of `FEDERATED`, and times pfl's rounds
 CHECKED = 20  # rounds in which the scan has the draws of the loop
 MPIRUN = ("mpirun", "-n", "2")
@@ -120,16 +120,16 @@ def scan_seconds(python: str, data: Path, expected: np.ndarray, cores: int) -> l
     return scanned["seconds"]
 
 
-def versions(python: str) -> str:
+def versions(jax: str, pfl: str) -> str:
     """Of what is compared, a line."""
-    names = {"NumPy": np, "SciPy": scipy, "mpisim": mpisim}
-    mine = ", ".join(f"{name} {module.__version__}" for name, module in names.items())
-    if python:
-        code = "import pfl, torch; print(f'pfl {pfl.__version__}, PyTorch {torch.__version__}')"
-        done = subprocess.run([python, "-c", code], check=True, stdout=subprocess.PIPE, text=True)
-        mine += f"; {done.stdout.strip()}, float32"
-    settings = f"FedAvg: {STEPS} local steps, batch {BATCH}; l2 = {L2}; one core each"
-    return f"{mine}; {settings}"
+    parts = [f"{m.__name__} {m.__version__}" for m in (mpisim, np, scipy)]
+    for python, names in ((jax, ("jax",)), (pfl, ("pfl", "torch"))):
+        code = f"import {', '.join(names)}; print({', '.join(f'{n}.__version__' for n in names)})"
+        if python:
+            done = subprocess.run([python, "-c", code], check=True, stdout=subprocess.PIPE)
+            numbers = done.stdout.decode().split()
+            parts += [f"{name} {number}" for name, number in zip(names, numbers, strict=True)]
+    return f"{', '.join(parts)}; FedAvg: {STEPS} local steps, batch {BATCH}; l2 = {L2}"
 
 
 def main() -> int:
@@ -149,9 +149,8 @@ def main() -> int:
             data = Path(folder) / "marina.npz"
             expected = write_scan_data(data)
             for cores in (1, 2):
-                programs[MARINA, f"scan {cores}"] = lambda c=cores: scan_seconds(
-                    python, data, expected, c
-                )
+                scan = partial(scan_seconds, python, data, expected, cores)
+                programs[MARINA, f"scan {cores}"] = scan
         else:
             print("no Python with JAX is given: its rows are left out")
         for name in FEDERATED:
@@ -163,7 +162,7 @@ def main() -> int:
                 programs[name, "pfl"] = partial(
                     federated_seconds, arguments.pfl, name, path, expected
                 )
-        print(versions(arguments.pfl))
+        print(versions(python, arguments.pfl))
         runs: dict[str, list[dict]] = {}
         for turn in range(TURNS):
             print(f"turn {turn + 1} of {TURNS}", flush=True)

@@ -80,7 +80,7 @@ def curve(
         panel.fill_between(drawn.x, drawn.low, drawn.high, color=colour, alpha=0.2, linewidth=0)
     remark = WHY if (x.timed or y.timed) and oversubscribed(logs) else ""
     if not remark and any(framing_share(log, x) > ABOVE for log in logs):
-        remark = f"without framing, which adds over {ABOVE:.0%}"
+        remark = f"without framing,\nwhich adds over {ABOVE:.0%}"
     if remark and not panel.texts:
         panel.text(0.03, 0.03, remark, fontsize=7, color=style.GREY, transform=panel.transAxes)
 

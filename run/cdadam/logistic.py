@@ -78,8 +78,7 @@ def draw(compressor: str, logs: list[Log]) -> Any:
                 label = f"α = {one.step:g}"
                 panels.curve(panel, one.logs, x, NORM, *LOOKS[method], label=label)
         panels.dress(panel, x, NORM, x.label(logs[0]))
-        side = "right" if x is ROUNDS else "left"  # where no curve is
-        panel.legend(fontsize=6, loc=f"center {side}", handlelength=1.6)
+        panel.legend(fontsize=6, loc="upper left", bbox_to_anchor=(1, 1), handlelength=1)
 
     return panels.matrix(
         rows,

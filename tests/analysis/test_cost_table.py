@@ -177,4 +177,4 @@ def test_a_panel_of_a_study_says_that_framing_is_left_out(make, axis, framing, m
     for colour in ("red", "blue"):
         panels.curve(panel, logs, Axis(axis, True), Axis("grad_norm_sq", True), colour, "-")
     texts = [text.get_text() for text in panel.texts]
-    assert texts == ["without framing, which adds over 5%"] * message
+    assert texts == ["without framing,\nwhich adds over 5%"] * message
