@@ -150,7 +150,10 @@ class Loop:
             self.signals.at(k, self.record.output.log)
         else:
             self.state.oracle.forget()  # the method must not depend on when a checkpoint is due
-        return End(status, row, to_host(x, EVALUATION), stopped_by) if status else None
+        if not status:
+            return None
+        x = to_host(x, EVALUATION)
+        return End(status, row, np.where(np.isnan(x), np.nan, x), stopped_by)
 
     def save(self) -> None:
         """Write a checkpoint of the state before the next round. Collective."""

@@ -2,6 +2,7 @@
 
 import itertools
 import signal
+from contextlib import suppress
 
 import h5py
 import numpy as np
@@ -11,6 +12,7 @@ from mpisim.cli import main
 from mpisim.comm.communicators import OneProcess
 from mpisim.comm.ledger import Ledger
 from mpisim.compressors.base import COMPRESSORS
+from mpisim.core.errors import Diverged
 from mpisim.methods.estimators.base import ESTIMATORS
 from mpisim.methods.optimizers import OPTIMIZERS
 from mpisim.problems.base import PROBLEMS
@@ -72,7 +74,8 @@ def require_same(experiments, logs, folder):
     """Each log is that of its run alone, clocks apart."""
     for i, (one, log) in enumerate(zip(experiments, logs, strict=True)):
         alone = folder / f"alone-{i}.h5"
-        run_tables(one, alone, OneProcess(), quiet=True)
+        with suppress(Diverged):
+            run_tables(one, alone, OneProcess(), quiet=True)
         assert differences(alone, log) == []
 
 
@@ -92,20 +95,22 @@ def test_more_runs_than_lanes(tmp_path):
     require_same(experiments, logs, tmp_path)
 
 
-def test_steps_of_theory_momentum_and_accuracies(tmp_path):
+def test_momentum_schedules_and_accuracies(tmp_path):
     """What a run may have beside its method, all at once."""
-    experiments = [tables("diana", "qsgd", TASKS["logistic"], reference=True) for _ in range(3)]
-    for step, one in zip([{"theory": 0.5}, "theory", 3.0], experiments, strict=True):
-        more = {"optimizer": "heavy-ball", "schedule": {"at": [0.5]}, "weight_decay": 1e-3}
-        one["method"] |= more | {"stepsize": step}
-        one["run"]["stop"] = {"suboptimality": 1e-3, "divergence": 1e3}
-    experiments[0]["method"]["stepsize"], experiments[1]["method"]["stepsize"] = 0.3, 0.6
+    stop = {"suboptimality": 0.05, "divergence": 1e3}
+    more = {"optimizer": "heavy-ball", "schedule": {"at": [0.25]}, "weight_decay": 1e-3}
+    experiments = [
+        tables("diana", "qsgd", TASKS["logistic"], step, reference=True, stop=stop)
+        for step in (0.1, 0.3, 1.0, 1e9)
+    ]
+    for one in experiments:
+        one["method"] |= more
     _, logs = together(experiments, tmp_path)
     require_same(experiments, logs, tmp_path)
 
 
 # {problem: steps}: the second diverges, and the last reaches the accuracy
-ENDS = {"logistic": ([0.01, 1e60, 0.02, 20.0], 0.02), "quadratic": ([1e-4, 1e9, 2e-4, 0.5], 0.05)}
+ENDS = {"logistic": ([0.01, 1e60, 0.012, 1.0], 0.05), "quadratic": ([1e-4, 1e9, 2e-4, 0.5], 0.05)}
 
 
 @pytest.mark.parametrize("problem", ENDS)
