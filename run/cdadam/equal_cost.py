@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from mpisim.analysis import labels
-from mpisim.analysis.claims.comparing import TENTHS, pairs, seed, value_at
+from mpisim.analysis.claims.comparing import TENTHS, digests, pairs, seed, value_at
 from mpisim.analysis.claims.judging import fewest, of_seeds
 from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, every, number, state
 from mpisim.analysis.curves import EPOCHS, LOSS, NORM, Axis, Named, crossing
@@ -42,18 +42,13 @@ Compare = Callable[[Runs, Runs], Iterator[Evidence]]
 def by_seed(where: str, both: Pairs, ratios: np.ndarray, word: str, text: str = "") -> Evidence:
     """A ratio of each pair of runs, judged by the ``word``; ``text`` says what it is a ratio of."""
     least = fewest(log.duration for pair in both for log in pair)
-    listed = ratios.tolist()
-    seeds = [seed(pair[0]) for pair in both]
-    numbers = {"median": float(np.median(ratios)), "ratios": listed, "seeds": seeds, "word": word}
-    return dataclasses.replace(of_seeds(where, listed, word, least, text), numbers=numbers)
-
-
-def at_edge(evidence: Evidence, edges: Sequence[str]) -> Evidence:
-    """The evidence, not decided where one of ``edges`` says whose best step is at an edge."""
-    if not (names := ", ".join(filter(None, edges))):
-        return evidence
-    text = f"edge of the grid ({names}): with these {evidence.measured}"
-    return dataclasses.replace(evidence, measured=text, verdict=Verdict.UNDECIDED)
+    one = of_seeds(where, ratios.tolist(), word, least, text)
+    numbers = one.numbers | {
+        "median": float(np.median(ratios)),
+        "seeds": [seed(pair[0]) for pair in both],
+        "runs": digests(both),
+    }
+    return dataclasses.replace(one, numbers=numbers)
 
 
 def gone(method: str) -> Evidence:
@@ -173,7 +168,8 @@ def around(where: str, both: Pairs, ratios: np.ndarray, wanted: float) -> Eviden
     judged = by_seed(where, both, ratios / wanted, "around")
     median = float(np.median(ratios))
     numbers = judged.numbers | {"median": median, "ratios": ratios.tolist()}
-    return dataclasses.replace(judged, measured=f"{number(median)} times", numbers=numbers)
+    text = f"{number(median)} times"
+    return dataclasses.replace(judged, measured=text, numbers=numbers, word="")
 
 
 def _ratio(less: Log, more: Log, x: Axis, y: Axis, level: float) -> float:
@@ -243,7 +239,7 @@ def similar(one: Runs, other: Runs, x: Axis, y: Axis) -> Evidence:
     medians = [one.numbers["median"] for one in rows]
     low, high = min(medians), max(medians)
     measured = f"{low:.3g} to {high:.3g} times in the first {FIRST:.0%}"
-    numbers = {"low": low, "high": high, "ratios": ratios.T.tolist(), "word": "around"}
+    numbers = {"low": low, "high": high, "ratios": ratios.T.tolist()}
     return Evidence(y.label(one[0]), measured, every(rows), numbers)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -138,7 +138,7 @@ def compare(
         "floors": [[a.floor, b.floor] for a, b in runs],
         "by_target": _by_target(runs, targets, start),
     }
-    numbers["runs"] = {log.path.stem: log.digest[:DIGITS] for pair in both for log in pair}
+    numbers["runs"] = digests(both)
     numbers["fewest"] = fewest(log.duration for pair in both for log in pair)
     if exact:
         numbers["exact"] = True
@@ -224,6 +224,11 @@ def at_one_target(evidence: Sequence[Evidence]) -> tuple[float, list[float]]:
     if not common:
         return float("nan"), []
     return min(common), [medians[min(common)] for medians in exact]
+
+
+def digests(both: Iterable[tuple[Log, Log]]) -> dict[str, str]:
+    """{name of a log: the first digits of `Log.digest`}, of the runs of a comparison."""
+    return {log.path.stem: log.digest[:DIGITS] for pair in both for log in pair}
 
 
 def seed(log: Log) -> int:

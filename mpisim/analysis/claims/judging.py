@@ -173,6 +173,8 @@ def again(evidence: Evidence, rules: Rules = THE_RULES) -> Evidence:
     if not evidence.word:
         return evidence
     numbers = evidence.numbers
+    if "by_target" not in numbers:
+        return dataclasses.replace(evidence, verdict=_judged(numbers, evidence.word, rules))
     judgement = judged(numbers, evidence.word, rules)
     verdict = judgement.verdict
     if rules is not THE_RULES:
@@ -238,18 +240,28 @@ def finite(value: Any) -> float | None:
 def undecided_at_edge(evidence: Evidence, edges: Sequence[str]) -> Evidence:
     """The evidence, not decided where one of ``edges`` says whose best step is at an edge."""
     names = ", ".join(filter(None, edges))
-    if not names or "by_target" not in evidence.numbers:
+    if not names or not evidence.word:
         return evidence
-    return again(dataclasses.replace(evidence, numbers=evidence.numbers | {"edge": names}))
+    measured = f"{EDGE} ({names}): with these {evidence.measured}"
+    numbers = evidence.numbers | {"edge": names}
+    return again(dataclasses.replace(evidence, measured=measured, numbers=numbers))
 
 
 def of_seeds(
     where: str, ratios: Sequence[float], word: str, fewest: int = 0, text: str = ""
 ) -> Evidence:
     """Evidence of one ratio for each seed, which no cost at a target gives."""
-    verdict = judge_word(ratios, False, word, judge(ratios, fewest=fewest), fewest)
     measured = f"{times({'ratios': ratios, 'bounds': [0]})} {text}".rstrip()
-    return Evidence(where, measured, verdict, {"ratios": list(ratios)})
+    numbers = {"ratios": list(ratios), "fewest": fewest}
+    return again(Evidence(where, measured, Verdict.UNDECIDED, numbers, word=word))
+
+
+def _judged(numbers: Mapping[str, Any], word: str, rules: Rules) -> Verdict:
+    """The verdict of `of_seeds` by these rules."""
+    if numbers.get("edge"):
+        return Verdict.UNDECIDED
+    ratios, least = ratios_of(numbers), numbers.get("fewest", 0)
+    return judge_word(ratios, False, word, judge(ratios, rules.clear, fewest=least), least)
 
 
 def with_note(evidence: Evidence, text: str, **numbers: Any) -> Evidence:
