@@ -35,7 +35,7 @@ def setups(cache: ProblemCache, tables: dict) -> list[Setup]:
     """An experiment with each step."""
     steps = [{"stepsize": {"theory": multiple}} for multiple in MULTIPLES]
     each = [tables | {"method": tables["method"] | step} for step in steps]
-    return [Setup(parse(one), OneProcess(), cache) for one in each]
+    return [Setup(parse(one), OneProcess(), cache) for one in each]  # type: ignore[arg-type]
 
 
 def turn(alone: list[Setup], together: list[Setup]) -> tuple[float, float]:

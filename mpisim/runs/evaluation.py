@@ -117,7 +117,7 @@ class Evaluator:
             totals["signal"] = totals["signal"] or signal
             totals["longest"] = max(totals["longest"], waited_for)
             if star.is_server:
-                totals["checkpoint"], totals["bits"] = checkpoint, list(star.ledger.totals.values())
+                totals["checkpoint"], totals["bits"] = checkpoint, star.ledger.counts[0]
             if sum(busy) > totals["slowest"].sum():
                 totals["slowest"] = busy
 

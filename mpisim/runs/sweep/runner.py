@@ -162,7 +162,9 @@ def _run(
 
     The caller holds the locks of the logs.
     """
-    start, control, setups, outcomes = monotonic(), comm.Dup(), {}, {}
+    start, control = monotonic(), comm.Dup()
+    setups: dict[int, Setup] = {}
+    outcomes: dict[int, Outcome] = {}
     for point, output in zip(points, outputs, strict=True):
         config = tomllib.loads(point.config)
         try:
@@ -173,10 +175,11 @@ def _run(
                 raise
             outcomes[point.number] = Outcome("skipped", str(error), monotonic() - start)
     able = [output for p, output in zip(points, outputs, strict=True) if p.number in setups]
-    if len(setups) == 1:
-        ends = [run_rounds(*setups.values(), *able, sweep.signals)]
+    if len(setups) > 1:
+        ends = run_together([*setups.values()], able, sweep.signals)
     else:
-        ends = run_together([*setups.values()], able, sweep.signals) if setups else []
+        pairs = zip(setups.values(), able, strict=True)
+        ends = [run_rounds(setup, output, sweep.signals) for setup, output in pairs]
     seconds = (monotonic() - start) / max(len(setups), 1)
     for number, end, output in zip(setups, ends, able, strict=True):
         stamp = ""
