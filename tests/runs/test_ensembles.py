@@ -22,7 +22,7 @@ from mpisim.runs.record import Output
 from mpisim.runs.setup import ProblemCache, Setup
 from mpisim.runs.stop import StopSignals
 from mpisim.runs.sweep.points import read_summary
-from tests.helpers import run_tables, sampled, table
+from tests.helpers import run_tables, table
 from tests.problems.support import FORMS, attach, make_rows
 from tests.resumes import differences
 from tests.runs.sweep.support import write
@@ -84,19 +84,29 @@ PAIRS = [*itertools.product(TASKS, METHODS, CODES)]
 PAIRS = [pair for pair in PAIRS if (pair[0], pair[2]) != ("quadratic", "topk")]
 
 
-@pytest.mark.parametrize(("problem", "method", "compressor"), sampled(PAIRS, 10))
+@pytest.mark.drawn(10)
+@pytest.mark.parametrize(("problem", "method", "compressor"), PAIRS)
 def test_logs_are_those_of_the_runs_alone(problem, method, compressor, tmp_path):
     experiments = [tables(method, compressor, TASKS[problem], step) for step in STEPS]
     _, logs = together(experiments, tmp_path)
     require_same(experiments, logs, tmp_path)
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("problem", TASKS)
 @pytest.mark.parametrize("method", ["naive", "ef21"])
 def test_minibatches(problem, method, tmp_path):
     experiments = [tables(method, "randk", TASKS[problem], step) for step in STEPS]
     for one in experiments:
         one["method"] |= {"batch": 1}
+    _, logs = together(experiments, tmp_path)
+    require_same(experiments, logs, tmp_path)
+
+
+@pytest.mark.parametrize("keys", [{"split": "homogeneous"}, {"workers": 1}])
+def test_workers_with_the_same_rows(keys, tmp_path):
+    problem = TASKS["logistic"] | keys
+    experiments = [tables("diana", "randk", problem, step) for step in STEPS]
     _, logs = together(experiments, tmp_path)
     require_same(experiments, logs, tmp_path)
 
@@ -125,12 +135,13 @@ def test_momentum_schedules_and_accuracies(tmp_path):
 ENDS = {"logistic": ([0.01, 1e60, 0.012, 1.0], 0.05), "quadratic": ([1e-4, 1e9, 2e-4, 0.5], 0.05)}
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("problem", ENDS)
 @pytest.mark.parametrize("method", METHODS)
 def test_runs_that_end_leave(method, problem, tmp_path):
     steps, accuracy = ENDS[problem]
     how = {"rounds": 60, "stop": {"grad_norm_sq": accuracy}}
-    experiments = [tables(method, "randk", TASKS[problem], step, **how) for step in steps]
+    experiments = [tables(method, "natural", TASKS[problem], step, **how) for step in steps]
     ends, logs = together(experiments, tmp_path)
     assert [end.status for end in ends] == ["done", "diverged", "done", "done"]
     rounds = [end.row["round"] for end in ends]
@@ -138,6 +149,7 @@ def test_runs_that_end_leave(method, problem, tmp_path):
     require_same(experiments, logs, tmp_path)
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("problem", ENDS)
 @pytest.mark.parametrize("method", METHODS)
 def test_an_interrupted_run_goes_on_alone(method, problem, tmp_path):

@@ -135,7 +135,7 @@ def run_points(
                     Path(one.log), force=True, resume=True, accept=sweep.accept,
                     command=sweep.command, quiet=quiet or one is not point,
                     earlier=Path(one.earlier) if one.earlier else None,
-                    side_by_side=groups, ensemble=len(points),
+                    side_by_side=groups,
                     expected=partial(expect, one.number),
                 )
                 for one in points
@@ -174,7 +174,11 @@ def _run(
             if not error.agreed:
                 raise
             outcomes[point.number] = Outcome("skipped", str(error), monotonic() - start)
-    able = [output for p, output in zip(points, outputs, strict=True) if p.number in setups]
+    able = [
+        dataclasses.replace(output, ensemble=len(setups))
+        for point, output in zip(points, outputs, strict=True)
+        if point.number in setups
+    ]
     if len(setups) > 1:
         ends = run_together([*setups.values()], able, sweep.signals)
     else:
