@@ -177,7 +177,7 @@ FIG3 = Curves(
         Statement(
             QUOTES["smaller_3"], "smaller gradient norm", BITS, dict.fromkeys(RIVALS, (NORM,))
         ),
-        Statement(QUOTES["later_3"], "smaller training loss", BITS, dict.fromkeys(RIVALS, (LOSS,))),
+        Statement(QUOTES["later_3"], "smaller training loss", BITS, {"ef21-2way": (LOSS,)}),
         Statement(
             QUOTES["best_3"], "best test accuracy", BITS, dict.fromkeys(RIVALS, (TEST_ACCURACY,))
         ),

@@ -146,6 +146,19 @@ def test_comparisons_that_ask_for_more_ranks_are_not_drawn(tmp_path, monkeypatch
         assert lines[1:] == [f"  b: {names['b']}: other rows than on record"]
 
 
+def test_of_a_long_comparison_some_runs_are_drawn(tmp_path, monkeypatch):
+    runs = dict.fromkeys("abcdef", "x")
+    record = [Comparison("long", "", "", runs, 25.0), Comparison("too long", "", "", runs, 61.0)]
+    monkeypatch.setattr("mpisim.analysis.verify.repeat.recorded", lambda _: record)
+    drawn = []
+    tables = "mpisim.analysis.verify.repeat._tables"
+    monkeypatch.setattr(tables, lambda _, one, ranks: drawn.append(sorted(one.runs)) or {})
+    for draw in range(9):
+        lines, _ = repeat(SimpleNamespace(folder=tmp_path), 2, draw, OneProcess())
+        assert lines[0].endswith("; of 1 a run takes longer than 60 s")
+    assert {len(names) for names in drawn} == {2} and len(set(map(tuple, drawn))) > 1
+
+
 def test_what_cannot_be_recorded_is_one_line(tmp_path, monkeypatch, command, study):
     for words, message in (
         (["study", ".", "--record"], "--record: . holds studies; name one of them"),

@@ -210,7 +210,7 @@ def _first(one: np.ndarray, two: np.ndarray) -> int:
     return int(np.argmin(np.append(equal, False)))
 
 
-SECONDS = 60.0  # comparisons whose runs took longer together are left out
+SECONDS = 60.0  # of a comparison; more of its runs are not drawn
 
 
 @dataclasses.dataclass(frozen=True)
@@ -218,7 +218,7 @@ class Comparison:
     """A comparison on record.
 
     runs : {name of a log: the first digits of `Log.digest`}
-    seconds : what its runs took, by the mean over the runs of its figure
+    seconds : what a run took, the mean over the runs of its figure
     """
 
     name: str
@@ -237,7 +237,7 @@ def recorded(study: Path) -> list[Comparison]:
             for one in claim.evidence:
                 runs = one.numbers.get("runs", {})
                 name = f"{origin.study}-{origin.figure}, {origin.scale}, {one.where}"
-                seconds = len(runs) * origin.seconds / max(sum(origin.runs.values()), 1)
+                seconds = origin.seconds / max(sum(origin.runs.values()), 1)
                 key = origin.scale, *sorted(runs)
                 if runs:
                     new = Comparison(name, origin.figure, origin.scale, runs, seconds)
@@ -250,18 +250,21 @@ def repeat(
 ) -> tuple[list[str], bool]:
     """Run ``number`` comparisons again that ``seed`` draws; lines, and whether all digits agree.
 
-    Collective. Comparisons whose runs took more than ``seconds``, or ask for more ranks than the
-    job has, are not drawn.
+    Collective. Of a comparison as many runs are drawn as took ``seconds``. Comparisons of which one
+    run took longer, or that ask for more ranks than the job has, are passed over.
     """
     several = on_first(comm, lambda: recorded(study.folder))
     short = [one for one in several if one.seconds <= seconds]
 
     def draw() -> tuple[list[tuple[Comparison, dict[str, Tables]]], int]:
         drawn: list[tuple[Comparison, dict[str, Tables]]] = []
-        wide = 0
-        for one in Random(seed).sample(short, len(short)):
+        wide, random = 0, Random(seed)
+        for whole in random.sample(short, len(short)):
             if len(drawn) == number:
                 break
+            count = min(len(whole.runs), int(seconds / max(whole.seconds, 1e-9)))
+            some = random.sample(sorted(whole.runs), count)
+            one = dataclasses.replace(whole, runs={name: whole.runs[name] for name in some})
             tables = _tables(study, one, comm.size)
             if tables is None:
                 wide += 1
@@ -272,7 +275,7 @@ def repeat(
     chosen, wide = on_first(comm, draw)
     lines = [
         f"{study.folder}: {len(chosen)} of {len(several)} comparisons drawn by seed {seed};"
-        f" {len(several) - len(short)} have runs that take longer than {seconds:g} s"
+        f" of {len(several) - len(short)} a run takes longer than {seconds:g} s"
         + f"; {wide} passed over, whose runs ask for more ranks"
         * (wide > 0)
     ]
