@@ -32,8 +32,11 @@ class EnsembleStar(Star):
         where = self._round.k, 0, self.n, None, number
         return EnsembleDraw(self.streams, purpose, *where, self.runs)
 
-    def _by_run(self, totals: np.ndarray) -> np.ndarray:
-        return totals
+    def _by_run(self, rows: np.ndarray) -> np.ndarray:
+        return rows
+
+    def _in_rows(self, v: np.ndarray) -> np.ndarray:
+        return v
 
     def _total(self, message: Message) -> np.ndarray:
         return message.totals(self.runs)

@@ -22,7 +22,7 @@ NOBODY = np.empty(0, np.int64)
 class Ledger:
     """Cumulative bits and messages of a run over ``n`` workers, or of an ensemble of ``runs``.
 
-    counts : by run and column, shape (runs, columns), int64
+    counts : by run and column, shape (runs, columns), int64; complete after `end_round`
     worker_bits_up : shape (runs n,), int64, run by run
     """
 
@@ -32,6 +32,7 @@ class Ledger:
         self.worker_bits_up = np.zeros(runs * n, np.int64)
         self._rounds = 1  # that began, with the one in progress
         self._largest = np.zeros(runs, np.int64)  # bits of a worker in this round
+        self._down = self._framing_down = 0  # of each run in this round
         # of each worker: the last round in which it sent, and its bits in that
         self._last, self._in_round = np.zeros((2, runs * n), np.int64)
 
@@ -63,11 +64,13 @@ class Ledger:
 
     def down(self, payload: int, sent: int) -> None:
         """Charge each run ``sent`` bits, ``payload`` of them as payload, summed over receivers."""
-        _charge_down(self.counts, payload, sent - payload)
+        self._down += payload
+        self._framing_down += sent - payload
 
     def end_round(self) -> None:
-        """Close the round: add the bits of the worker that sent most to ``bits_up_max``."""
-        _close(self.counts, self._largest)
+        """Close the round: its bits down count, and those of the worker that sent most."""
+        _close(self.counts, self._largest, self._down, self._framing_down)
+        self._down = self._framing_down = 0
         self._rounds += 1
 
     def state(self, run: int = 0) -> dict[str, np.ndarray]:
@@ -93,40 +96,53 @@ def _charge(
     """
     everyone, n = senders.size < payload.size, total.size // counts.shape[0]
     for run in range(counts.shape[0]):
-        first, stop, most, messages = run * n, (run + 1) * n, largest[run], 0
-        if not everyone:
+        first, stop, messages = run * n, (run + 1) * n, 0
+        if everyone:
+            where = slice(first, stop)
+            most = _add(total[where], last[where], in_round[where], round, payload[where])
+        else:
             first, stop = np.searchsorted(senders, first), np.searchsorted(senders, stop)
-        for t in range(first, stop if everyone else first):  # becomes vector instructions
-            total[t] += payload[t]
-            in_round[t] = (in_round[t] if last[t] == round else 0) + payload[t]
-            last[t] = round
-            most = max(most, in_round[t])
-        for t in range(first, first if everyone else stop):
-            i = senders[t]
-            total[i] += payload[t]
-            in_round[i] = (in_round[i] if last[i] == round else 0) + payload[t]
-            last[i] = round
-            most = max(most, in_round[i])
-        for t in range(first, stop):
-            messages += length_bits > 0 or sizes[t] > 0
-        bits = payload[first:stop].sum()
+            most = _add_to(total, last, in_round, round, senders[first:stop], payload[first:stop])
+        largest[run] = max(largest[run], most)
+        bits, size = payload[first:stop].sum(), sizes[first:stop]
+        for t in range(size.size):
+            messages += length_bits > 0 or size[t] > 0
         row = counts[run]
         row[BITS_UP] += bits
-        row[FRAMING_UP] += 8 * sizes[first:stop].sum() + length_bits * messages - bits
+        row[FRAMING_UP] += 8 * size.sum() + length_bits * messages - bits
         row[PAPER_UP] += paper[first:stop].sum()
         row[MESSAGES_UP] += messages
-        largest[run] = most
 
 
 @njit(cache=True)
-def _charge_down(counts, payload, framing):
+def _add(total, last, in_round, round, payload):
+    """Of all workers, in loops that become vector instructions; the most of one in this round."""
+    most = 0
+    for t in range(payload.size):
+        total[t] += payload[t]
+        in_round[t] = (in_round[t] if last[t] == round else 0) + payload[t]
+        last[t] = round
+        most = max(most, in_round[t])
+    return most
+
+
+@njit(cache=True)
+def _add_to(total, last, in_round, round, senders, payload):
+    """`_add`, of some workers."""
+    most = 0
+    for t in range(payload.size):
+        i = senders[t]
+        total[i] += payload[t]
+        in_round[i] = (in_round[i] if last[i] == round else 0) + payload[t]
+        last[i] = round
+        most = max(most, in_round[i])
+    return most
+
+
+@njit(cache=True)
+def _close(counts, largest, down, framing):
     for run in range(counts.shape[0]):
-        counts[run, BITS_DOWN] += payload
+        counts[run, BITS_DOWN] += down
         counts[run, FRAMING_DOWN] += framing
-
-
-@njit(cache=True)
-def _close(counts, largest):
-    for run in range(counts.shape[0]):
         counts[run, BITS_UP_MAX] += largest[run]
         largest[run] = 0

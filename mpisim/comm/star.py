@@ -63,9 +63,8 @@ class Star(Network):
         packed: Any = None
         form: Any
         if compressor is None:
-            rows = v.reshape(-1, v.shape[-1])
-            form = DenseForm.of(rows.shape[1], len(rows), self.precision)
-            sent = form.take(rows) if self.is_server else None
+            form = DenseForm.of(v.shape[-1], self.runs, self.precision)
+            sent = form.take(self._in_rows(v)) if self.is_server else None
         else:
             draw = self._shared_draw("down")
             if self.is_server:
@@ -82,7 +81,7 @@ class Star(Network):
         message = sent.arrived(packed) if self.ranks == 1 else form.decode(data, sizes)
         if self.arrays is not HOST:
             message = received(message, self.arrays.device)
-        decoded = message.decoded().reshape(v.shape)
+        decoded = self._by_run(message.decoded())
         if self.is_server:
             lengths = LENGTH_BITS if form.sizes is None else 0
             receivers = self.n if clients is None else len(clients)
@@ -229,9 +228,13 @@ class Star(Network):
         self.clock.to(SERVER if self.is_server else COMPUTE)
         return self._by_run(totals)
 
-    def _by_run(self, totals: np.ndarray) -> np.ndarray:
-        """What a method gets of totals (runs, d): that of the one run, (d,)."""
-        return totals[0]
+    def _by_run(self, rows: np.ndarray) -> np.ndarray:
+        """What a method gets of rows (runs, d): that of the one run, (d,)."""
+        return rows[0]
+
+    def _in_rows(self, v: np.ndarray) -> np.ndarray:
+        """The inverse of `_by_run`."""
+        return v[None]
 
     def _total(self, message: Message) -> np.ndarray:
         """The sum of all messages, as `_by_run` has it."""

@@ -109,11 +109,12 @@ def write_coordinates(values, t, b, c, xs, ys, ptr, indices):
     """
     kind, d = values.dtype.type, xs.shape[1]
     x, y = np.zeros(d + 2), np.zeros(d + 2)  # between zeros: without a branch at the ends
+    n = t.size // xs.shape[0]  # workers with one point
     for i in range(t.size):
-        if i * xs.shape[0] % t.size == 0:
-            x[1:-1] = xs[i * xs.shape[0] // t.size]
-        if ys is not None and i * ys.shape[0] % t.size == 0:
-            y[1:-1] = ys[i * ys.shape[0] // t.size]
+        if i == 0 or (xs.shape[0] > 1 and i % n == 0):
+            x[1:-1] = xs[i // n]
+        if ys is not None and (i == 0 or (ys.shape[0] > 1 and i % (t.size // ys.shape[0]) == 0)):
+            y[1:-1] = ys[i // (t.size // ys.shape[0])]
         for k in range(np.uint64(ptr[i]), np.uint64(ptr[i + 1])):
             j = np.uint64(indices[k])  # unsigned: no test for a negative index
             value = kind(_coordinate(t[i], b[i], c, x, j))

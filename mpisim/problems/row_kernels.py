@@ -140,8 +140,9 @@ def sweep(form, kind, want, ids, bounds, store, labels, xs, ys, scale, shift, lo
         buffers[0], buffers[1], buffers[2], buffers[3], buffers[4], buffers[5], buffers[6],
         buffers[7],
     )  # fmt: skip
-    for i in range(bounds.shape[0] - 1):
-        x = xs[i * xs.shape[0] // scale.size]
+    m = bounds.shape[0] - 1
+    for i in range(m):
+        x = xs[i * xs.shape[0] // m if xs.shape[0] > 1 else 0]
         total = 0.0
         if want & GRADIENT:
             grads[i, :] = 0
@@ -157,7 +158,7 @@ def sweep(form, kind, want, ids, bounds, store, labels, xs, ys, scale, shift, lo
                     y[j] = labels[here[j]]
                 phi(kind, n, z, y, w, loss, want, t, p, s)
             if ys.shape[0] > 0:
-                other = ys[i * ys.shape[0] // scale.size]
+                other = ys[i * ys.shape[0] // m if ys.shape[0] > 1 else 0]
                 dots_of(form, here, indptr, indices, data, dense, other, z)
                 phi(kind, n, z, y, v, loss, GRADIENT, t, p, s)
                 for j in range(n):
@@ -169,7 +170,10 @@ def sweep(form, kind, want, ids, bounds, store, labels, xs, ys, scale, shift, lo
         if want & LOSS:
             losses[i] = scale[i] * total
         if want & GRADIENT:
-            c, added = grads.dtype.type(scale[i]), shift[i * shift.shape[0] // scale.size]
+            c, added = (
+                grads.dtype.type(scale[i]),
+                shift[i * shift.shape[0] // m if shift.shape[0] > 1 else 0],
+            )
             for j in range(grads.shape[1]):
                 grads[i, j] = c * grads[i, j] + added[j]
 
