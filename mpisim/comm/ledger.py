@@ -22,19 +22,27 @@ NOBODY = np.empty(0, np.int64)
 class Ledger:
     """Cumulative bits and messages of a run over ``n`` workers, or of an ensemble of ``runs``.
 
-    counts : by run and column, shape (runs, columns), int64; complete after `end_round`
     worker_bits_up : shape (runs n,), int64, run by run
     """
 
     def __init__(self, n: int, runs: int = 1):
         self.n = n
-        self.counts = np.zeros((runs, len(COLUMNS)), np.int64)
+        self._counts = np.zeros((runs, len(COLUMNS)), np.int64)
         self.worker_bits_up = np.zeros(runs * n, np.int64)
         self._rounds = 1  # that began, with the one in progress
-        self._largest = np.zeros(runs, np.int64)  # bits of a worker in this round
-        self._down = self._framing_down = 0  # of each run in this round
+        self._largest = np.zeros(runs, np.int64)  # bits of a worker in the last round with uploads
+        self._of = np.zeros(1, np.int64)  # this round
+        self._down = self._framing_down = 0  # of each run, not among the counts yet
         # of each worker: the last round in which it sent, and its bits in that
         self._last, self._in_round = np.zeros((2, runs * n), np.int64)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """The totals by run and column, shape (runs, columns), int64."""
+        _settle(self._counts, self._largest, self._of, self._rounds)
+        _charge_down(self._counts, self._down, self._framing_down)
+        self._down = self._framing_down = 0
+        return self._counts
 
     @property
     def totals(self) -> dict[str, int]:
@@ -58,8 +66,8 @@ class Ledger:
         """
         senders = NOBODY if clients is None else clients
         _charge(
-            self.counts, self.worker_bits_up, self._last, self._in_round, self._rounds,
-            self._largest, senders, payload, paper, sizes, length_bits,
+            self._counts, self.worker_bits_up, self._last, self._in_round, self._rounds,
+            self._largest, self._of, senders, payload, paper, sizes, length_bits,
         )  # fmt: skip
 
     def down(self, payload: int, sent: int) -> None:
@@ -68,9 +76,7 @@ class Ledger:
         self._framing_down += sent - payload
 
     def end_round(self) -> None:
-        """Close the round: its bits down count, and those of the worker that sent most."""
-        _close(self.counts, self._largest, self._down, self._framing_down)
-        self._down = self._framing_down = 0
+        """Close the round, so that the bits of the worker that sent most count."""
         self._rounds += 1
 
     def state(self, run: int = 0) -> dict[str, np.ndarray]:
@@ -87,13 +93,14 @@ class Ledger:
 
 @njit(cache=True)
 def _charge(
-    counts, total, last, in_round, round, largest, senders, payload, paper, sizes, length_bits
+    counts, total, last, in_round, round, largest, of, senders, payload, paper, sizes, length_bits
 ):
     """Add a gather to the ``counts`` of each run, and payload to the bits of its workers.
 
     The senders are all workers where ``senders`` is empty; a sender may be there twice. ``largest``
     are the bits of the worker that has sent most in this round, of each run.
     """
+    _settle(counts, largest, of, round)
     everyone, n = senders.size < payload.size, total.size // counts.shape[0]
     for run in range(counts.shape[0]):
         first, stop, messages = run * n, (run + 1) * n, 0
@@ -140,9 +147,17 @@ def _add_to(total, last, in_round, round, senders, payload):
 
 
 @njit(cache=True)
-def _close(counts, largest, down, framing):
+def _charge_down(counts, payload, framing):
     for run in range(counts.shape[0]):
-        counts[run, BITS_DOWN] += down
+        counts[run, BITS_DOWN] += payload
         counts[run, FRAMING_DOWN] += framing
-        counts[run, BITS_UP_MAX] += largest[run]
-        largest[run] = 0
+
+
+@njit(cache=True)
+def _settle(counts, largest, of, round):
+    """Count the largest bits of a worker in round of[0], once a later one is in progress."""
+    if of[0] != round:
+        for run in range(counts.shape[0]):
+            counts[run, BITS_UP_MAX] += largest[run]
+            largest[run] = 0
+        of[0] = round

@@ -111,7 +111,7 @@ class DesignMatrix:
         losses = np.empty(m if want & LOSS else 0)
         gradients = np.empty((m if want & GRADIENT else 0, self.classes * self.d), self.dtype)
         dots = np.empty(len(self.labels) if want & DOTS else 0)
-        if self.copies == len(xs) > 1 and self.form != DENSE and rows is None and not want & DOTS:
+        if self.copies > 1 and self.form != DENSE and rows is None and not want & DOTS:
             bounds = bounds[: m // self.copies + 1]
             run_kernels.sweep_runs(
                 self.form, kind, want, ids, bounds, self.store, self.labels, xs, scale, shift,
