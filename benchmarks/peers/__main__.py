@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -139,6 +140,9 @@ def main() -> int:
     parser.add_argument("--pfl", default="", help="a Python with pfl and PyTorch")
     parser.add_argument("--fednl", default="", help="u-FedNL's bin_fednl_local")
     arguments = parser.parse_args()
+    for program in filter(None, vars(arguments).values()):
+        if shutil.which(program) is None:
+            parser.error(f"{program}: is not a program that can be run")
     python, programs = arguments.jax, {}
     for name in (MARINA, DIANA):
         programs[name, "loop"] = lambda name=name: loop_seconds(name)
