@@ -25,9 +25,9 @@ PERMK = {"name": "quadratic", "workers": 10, "dimension": 1000, "noise": 0.05}
 MARINA = {"name": "nonconvex-loss", "data": "mushrooms", "workers": 5, "bias": True}
 SAQ = {"name": "logistic", "data": "splice", "workers": 6, "l2": 1e-3, "split": "sorted-by-norm"}
 CASES = (
-    ("MARINA + PermK, quadratic", PERMK, "marina", {"name": "permk"}, 2000, 20, ">= 2"),
-    ("MARINA + RandK-1", MARINA, "marina", {"name": "randk", "k": 1}, 500, 5, ">= 1.6"),
-    ("DIANA + QSGD", SAQ, "diana", {"name": "qsgd"}, 1000, 10, ">= 1.7"),
+    ("MARINA + PermK, quadratic", PERMK, "marina", {"name": "permk"}, 2000, 20, ">= 1.6"),
+    ("MARINA + RandK-1", MARINA, "marina", {"name": "randk", "k": 1}, 500, 5, ">= 1.7"),
+    ("DIANA + QSGD", SAQ, "diana", {"name": "qsgd"}, 1000, 10, ">= 1.6"),
 )
 
 

@@ -7,9 +7,9 @@ import numpy as np
 from mpisim.comm.clock import Clock
 from mpisim.comm.ledger import Ledger
 from mpisim.comm.star import Star
+from mpisim.comm.uploads import LazyUpload, Upload
 from mpisim.core.protocols import Round
 from mpisim.core.rng import Draw, EnsembleDraw
-from mpisim.wire.base import Message
 
 
 class EnsembleStar(Star):
@@ -32,11 +32,9 @@ class EnsembleStar(Star):
         where = self._round.k, 0, self.n, None, number
         return EnsembleDraw(self.streams, purpose, *where, self.runs)
 
-    def _by_run(self, rows: np.ndarray) -> np.ndarray:
-        return rows
-
-    def _in_rows(self, v: np.ndarray) -> np.ndarray:
-        return v
-
-    def _total(self, message: Message) -> np.ndarray:
-        return message.totals(self.runs)
+    def mean(self, upload: Upload | LazyUpload) -> np.ndarray:
+        if isinstance(upload, LazyUpload):
+            return self._lazy_sums(upload) / self.n
+        message = self.gather(upload)
+        assert message is not None  # of the one rank
+        return message.totals(self.runs) / self.n

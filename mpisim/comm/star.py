@@ -41,7 +41,7 @@ class Star(Network):
 
     def mean(self, upload: Upload | LazyUpload) -> np.ndarray:
         if isinstance(upload, LazyUpload):
-            return self._lazy_sum(upload) / self.n
+            return self._lazy_sums(upload)[0] / self.n
         message = self.gather(upload)
         if message is None:
             self.clock.to(COMPUTE)
@@ -53,7 +53,7 @@ class Star(Network):
         senders = self.n if clients is None else len(clients)
         if self.arrays is not HOST:
             message = received(message, self.arrays.device)
-        return self._total(message) / max(senders, 1)
+        return message.total() / max(senders, 1)
 
     def broadcast(
         self, v: np.ndarray, compressor: Compressor | None = None, clients: np.ndarray | None = None
@@ -64,7 +64,7 @@ class Star(Network):
         form: Any
         if compressor is None:
             form = DenseForm.of(v.shape[-1], self.runs, self.precision)
-            sent = form.take(self._in_rows(v)) if self.is_server else None
+            sent = form.take(v if v.ndim == 2 else v[None]) if self.is_server else None
         else:
             draw = self._shared_draw("down")
             if self.is_server:
@@ -81,7 +81,8 @@ class Star(Network):
         message = sent.arrived(packed) if self.ranks == 1 else form.decode(data, sizes)
         if self.arrays is not HOST:
             message = received(message, self.arrays.device)
-        decoded = self._by_run(message.decoded())
+        rows = message.decoded()
+        decoded = rows if v.ndim == 2 else rows[0]
         if self.is_server:
             lengths = LENGTH_BITS if form.sizes is None else 0
             receivers = self.n if clients is None else len(clients)
@@ -212,8 +213,11 @@ class Star(Network):
         self.comm.Scatterv(packed and [packed.data, counts], data)
         return data, sizes
 
-    def _lazy_sum(self, upload: LazyUpload) -> np.ndarray:
-        """Compute, send and add up a few workers' vectors at a time; zeros off the server."""
+    def _lazy_sums(self, upload: LazyUpload) -> np.ndarray:
+        """Compute, send and add up a few workers' vectors at a time: a sum for each run, (runs, d).
+
+        Zeros off the server.
+        """
         compressor, v, d = upload.compressor, upload.vectors, upload.compressor.d
         totals = np.zeros((self.runs, d), self.precision.arithmetic)
         # blocks over all ranks: the same in every layout
@@ -226,19 +230,7 @@ class Star(Network):
             if message is not None:
                 add_by_run(totals, message.decoded(), start, self.n)
         self.clock.to(SERVER if self.is_server else COMPUTE)
-        return self._by_run(totals)
-
-    def _by_run(self, rows: np.ndarray) -> np.ndarray:
-        """What a method gets of rows (runs, d): that of the one run, (d,)."""
-        return rows[0]
-
-    def _in_rows(self, v: np.ndarray) -> np.ndarray:
-        """The inverse of `_by_run`."""
-        return v[None]
-
-    def _total(self, message: Message) -> np.ndarray:
-        """The sum of all messages, as `_by_run` has it."""
-        return message.total()
+        return totals
 
     def send_once(self, rows: np.ndarray) -> tuple[int, np.ndarray]:
         """See `Network.send_once`.
