@@ -23,6 +23,7 @@ from mpisim.cli.runs import spread_of
 from mpisim.comm.communicators import Comm
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
+from mpisim.runs.stop import EXIT_CODES
 from mpisim.runs.sweep.points import exit_code
 
 PICTURES = Path("figures")
@@ -98,14 +99,16 @@ def _studies(folder: Path) -> list[Study]:
 
 
 def _verify(args: argparse.Namespace, comm: Comm) -> int:
-    """Run comparisons on record again; 1 if a digit differs."""
+    """Run comparisons on record again; 1 if a digit differs, else 0, or the code of a signal."""
     code = 0
     seed = on_first(comm, lambda: args.seed if args.seed is not None else randrange(10**6))
     for study in _studies(args.folder):
-        lines, same = repeat(study, args.verify, seed, comm)
+        lines, same, stopped = repeat(study, args.verify, seed, comm)
         code |= not same
         if comm.rank == 0:
             print("\n".join(lines), flush=True)
+        if stopped:
+            return EXIT_CODES[stopped]
     return code
 
 

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import panels, style
-from mpisim.analysis.claims import Claim, Evidence, decided, state
+from mpisim.analysis.claims import Claim, Evidence, decided, on_seconds, state
+from mpisim.analysis.curves import about_seconds
 from mpisim.analysis.fleet.seconds import FleetSeconds
 from mpisim.comm.fleet import Clients, Fleet
 from mpisim.comm.links import burst, parse
 from mpisim.core.errors import InputError
+from mpisim.runs.log.reader import Log
 from mpisim.runs.log.reader import read as read_log
 
 SECONDS = 6.0  # of a case
@@ -125,11 +127,12 @@ CASES = (
 
 @dataclasses.dataclass(frozen=True)
 class Seconds:
-    """Of a case after row 0: measured on its links, and modelled."""
+    """Of a case after row 0: measured on its links, and modelled; and the logs of both."""
 
     case: Case
     measured: float
     modelled: float
+    logs: list[Log]
 
     @property
     def error(self) -> float:
@@ -161,9 +164,10 @@ def read(folder: Path) -> list[Seconds]:
     for number, case in enumerate(CASES, 1):
         paths = logs_of(folder, number)
         if all(path.is_file() for path in paths):
-            measured, unlimited = map(read_log, paths)
+            logs = [read_log(path) for path in paths]
+            measured, unlimited = logs
             modelled = float(np.ptp(FleetSeconds("", True, fleet=case.fleet).values(unlimited)))
-            cases.append(Seconds(case, float(np.ptp(measured.column("seconds"))), modelled))
+            cases.append(Seconds(case, float(np.ptp(measured.column("seconds"))), modelled, logs))
     if not cases:
         raise InputError(
             f"{folder}: nothing measured; `mpisim study run/netlab fleet` does, as root"
@@ -182,26 +186,26 @@ def draw(cases: list[Seconds]) -> Any:
     panel.set_yticks(places, shown)
     panel.set_xlim(-20, 20)
     panel.set_xlabel("error of the modelled seconds, per cent of those measured")
+    panels.caption(figure, about_seconds([log for one in cases for log in one.logs]), 1)
     return figure
 
 
 def claims(cases: list[Seconds]) -> Iterator[Claim]:
     """All are close, and nine in ten closer."""
-    yield state(
-        f"the model is within {CLOSE:.0%} of what was measured",
-        "",
-        SOURCE,
-        [
-            Evidence(
-                one.case.name,
-                f"{one.modelled:.2f} s for {one.measured:.2f} s, {one.error:+.1%}",
-                decided(abs(one.error) <= CLOSE),
-                {"measured": one.measured, "modelled": one.modelled, "error": one.error},
-            )
-            for one in cases
-        ],
-    )
+    logs = [log for one in cases for log in one.logs]
+    errors = [
+        Evidence(
+            one.case.name,
+            f"{one.modelled:.2f} s for {one.measured:.2f} s, {one.error:+.1%}",
+            decided(abs(one.error) <= CLOSE),
+            {"measured": one.measured, "modelled": one.modelled, "error": one.error},
+        )
+        for one in cases
+    ]
+    text = f"the model is within {CLOSE:.0%} of what was measured"
+    yield on_seconds(state(text, "", SOURCE, errors), logs)
     closer = sum(abs(one.error) <= CLOSER for one in cases)
     good = decided(closer >= ENOUGH * len(cases))
     one = Evidence("", f"{closer} of {len(cases)} are", good, {"closer": closer})
-    yield state(f"it is within {CLOSER:.0%} in nine of ten cases", "", SOURCE, [one])
+    text = f"it is within {CLOSER:.0%} in nine of ten cases"
+    yield on_seconds(state(text, "", SOURCE, [one]), logs)

@@ -1,9 +1,13 @@
-"""Claims of where compression pays, on logs whose seconds are known."""
+"""Claims of the lab's seconds, on logs whose seconds are known."""
 
 import numpy as np
 import pytest
 
+from mpisim.analysis.claims import on_seconds, state
+from mpisim.analysis.claims.judging import claim_again
+from mpisim.analysis.claims.verdicts import Evidence, Verdict
 from mpisim.runs.log.reader import read
+from run.netlab import fleet
 from run.netlab.crossover import claims
 
 EXTRA = 8 * (22 + 66)  # bits of a message that fits a packet
@@ -61,3 +65,22 @@ def test_slow_links_are_stated_in_percent(make_logs):
     links = 4 * (8000 + EXTRA) / 4e6 * 1e3  # 8.7 ms, of 9.7 that the model has at 4 Mbit/s
     expected = (1 + links) / (1 + 2 * links) - 1
     assert result["4 Mbit/s, GD"].measured.endswith(f"{expected:+.1%}")
+
+
+def test_seconds_of_more_ranks_than_cores_decide_nothing(make_log):
+    """What was measured stays, and nobody who judges the record again takes it for a verdict."""
+
+    def cases(**attrs):
+        log = read(make_log(attrs=attrs))
+        return [fleet.Seconds(case, 1.0, 1.02, [log]) for case in fleet.CASES]
+
+    assert [claim.verdict for claim in fleet.claims(cases())] == ["holds", "holds"]
+    for claim in fleet.claims(cases(oversubscribed=1)):
+        assert claim.verdict == "not decided" and "more ranks than cores" in claim.measured
+        assert {one.verdict for one in claim.evidence} == {"not decided"}
+        assert claim_again(claim) == claim
+    one = next(fleet.claims(cases(oversubscribed=1))).evidence[0]
+    assert one.measured == "1.02 s for 1.00 s, +2.0%"
+    logs = [read(make_log(attrs={"oversubscribed": 1}))]
+    compared = state("", "", "", [Evidence("", "", Verdict.HOLDS, {"by_target": {}}, word="fewer")])
+    assert not on_seconds(compared, logs).evidence

@@ -3,7 +3,9 @@
 import dataclasses
 import io
 import json
+import os
 import re
+import signal
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,8 +21,10 @@ from mpisim.analysis.results import files, page
 from mpisim.analysis.results.files import Provenance, provenance_of
 from mpisim.analysis.study import load
 from mpisim.analysis.verify.repeat import Comparison, repeat
+from mpisim.cli.study import _verify
 from mpisim.comm.communicators import OneProcess
 from mpisim.core.errors import InputError
+from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.sweep.plan import plan
 from mpisim.runs.sweep.points import Point, write_summary
 from tools.gallery import GALLERY, gallery
@@ -117,7 +121,7 @@ def test_a_comparison_on_record_has_the_same_digits_again(name, seed, monkeypatc
     monkeypatch.chdir(tmp_path)
     study = load(ROOT / "run" / name)
     try:
-        lines, same = repeat(study, 1, seed, OneProcess(), seconds=SECONDS)
+        lines, same, _ = repeat(study, 1, seed, OneProcess(), seconds=SECONDS)
     except InputError as error:  # data or PyTorch that is not here
         pytest.skip(str(error))
     if "0 of" in lines[0]:
@@ -125,25 +129,57 @@ def test_a_comparison_on_record_has_the_same_digits_again(name, seed, monkeypatc
     assert same, lines
 
 
-def test_comparisons_that_ask_for_more_ranks_are_not_drawn(tmp_path, monkeypatch):
+@pytest.fixture
+def on_record(tmp_path, monkeypatch):
+    """on_record({name: ranks}): a study with a run for each, and the names of their logs."""
+
+    def make(ranks):
+        quadratic = {"name": "quadratic", "dimension": 10, "workers": 4}
+        gd = {"name": "gd", "stepsize": 0.1}
+        points = {
+            name: {"problem": quadratic, "method": gd, "run": {"rounds": 3, "ranks": number}}
+            for name, number in ranks.items()
+        }
+        names = {one: plan(tmp_path, [point], 2)[0].name for one, point in points.items()}
+        grid = SimpleNamespace(points=lambda *_: (tmp_path, list(points.values()), None))
+        source = SimpleNamespace(parts=lambda: [grid])
+        record = [Comparison(one, "fig1", "quick", {name: "x"}, 1.0) for one, name in names.items()]
+        monkeypatch.setattr("mpisim.analysis.verify.repeat.recorded", lambda _: record)
+        study = SimpleNamespace(folder=tmp_path, figure=lambda _: SimpleNamespace(source=source))
+        return study, names
+
+    return make
+
+
+def test_comparisons_that_ask_for_more_ranks_are_not_drawn(on_record):
     """Two of three ask for two ranks; a job of one runs the third, whatever the seed."""
-    quadratic = {"name": "quadratic", "dimension": 10, "workers": 4}
-    gd = {"name": "gd", "stepsize": 0.1}
-    points = {
-        name: {"problem": quadratic, "method": gd, "run": {"rounds": 3, "ranks": ranks}}
-        for name, ranks in (("a", 2), ("b", 1), ("c", 2))
-    }
-    names = {one: plan(tmp_path, [point], 2)[0].name for one, point in points.items()}
-    grid = SimpleNamespace(points=lambda *_: (tmp_path, list(points.values()), None))
-    source = SimpleNamespace(parts=lambda: [grid])
-    study = SimpleNamespace(folder=tmp_path, figure=lambda _: SimpleNamespace(source=source))
-    record = [Comparison(one, "fig1", "quick", {name: "x"}, 1.0) for one, name in names.items()]
-    monkeypatch.setattr("mpisim.analysis.verify.repeat.recorded", lambda _: record)
+    study, names = on_record({"a": 2, "b": 1, "c": 2})
     for draw in range(4):
-        lines, same = repeat(study, 2, draw, OneProcess())
+        lines, same, _ = repeat(study, 2, draw, OneProcess())
         assert "1 of 3 comparisons drawn" in lines[0] and not same
         assert lines[0].endswith("; 2 passed over, whose runs ask for more ranks")
         assert lines[1:] == [f"  b: {names['b']}: other rows than on record"]
+
+
+def test_a_stopped_run_is_not_other_rows(on_record, monkeypatch, capsys):
+    """A signal ends the command: nothing is said of the digits, and no other run starts."""
+    study, _ = on_record({"a": 1, "b": 1})
+    original, rows = Evaluator.row, []
+
+    def row(self, k, *arguments):
+        rows.append(k)
+        if k == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return original(self, k, *arguments)
+
+    monkeypatch.setattr(Evaluator, "row", row)
+    lines, same, stopped = repeat(study, 2, 1, OneProcess())
+    assert stopped == "terminated" and same and len(lines) == 2
+    assert lines[1] in ("  a: stopped", "  b: stopped") and rows.count(2) == 1
+    monkeypatch.setattr("mpisim.cli.study._studies", lambda _: [study, study])
+    arguments = SimpleNamespace(folder=None, seed=1, verify=2)
+    assert _verify(arguments, OneProcess()) == 143
+    assert capsys.readouterr().out.count("comparisons drawn") == 1
 
 
 def test_of_a_long_comparison_some_runs_are_drawn(tmp_path, monkeypatch):
@@ -154,7 +190,7 @@ def test_of_a_long_comparison_some_runs_are_drawn(tmp_path, monkeypatch):
     tables = "mpisim.analysis.verify.repeat._tables"
     monkeypatch.setattr(tables, lambda _, one, ranks: drawn.append(sorted(one.runs)) or {})
     for draw in range(9):
-        lines, _ = repeat(SimpleNamespace(folder=tmp_path), 2, draw, OneProcess())
+        lines, *_ = repeat(SimpleNamespace(folder=tmp_path), 2, draw, OneProcess())
         assert lines[0].endswith("; of 1 a run takes longer than 60 s")
     assert {len(names) for names in drawn} == {2} and len(set(map(tuple, drawn))) > 1
 

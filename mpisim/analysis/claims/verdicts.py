@@ -176,8 +176,15 @@ def undecided(claim: str, quote: str, source: str, why: str) -> Claim:
 
 
 def on_seconds(claim: Claim, logs: Iterable[Log]) -> Claim:
-    """A claim on the seconds of ``logs``, not decided where one had more ranks than cores."""
-    return undecided(claim.claim, claim.quote, claim.source, WHY) if oversubscribed(logs) else claim
+    """A claim on the seconds of ``logs``, not decided where one had more ranks than cores.
+
+    What was measured stays as its evidence, but for comparisons.
+    """
+    if not oversubscribed(logs):
+        return claim
+    measured = [one for one in claim.evidence if not one.word]
+    evidence = [dataclasses.replace(one, verdict=Verdict.UNDECIDED) for one in measured]
+    return Claim(claim.claim, claim.quote, claim.source, WHY, Verdict.UNDECIDED, evidence, "")
 
 
 def _measured(evidence: Sequence[Evidence]) -> str:

@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,7 +41,7 @@ from mpisim.runs.log.untrusted import TOO_LONG
 from mpisim.runs.loop import set_up_and_run
 from mpisim.runs.record import Output
 from mpisim.runs.run_state import RunState
-from mpisim.runs.stop import COMPLETE, StopSignals
+from mpisim.runs.stop import COMPLETE, STOPPED, StopSignals
 
 COLUMNS = [name for name, *_ in LEDGER + ORACLE]
 PROGRESS_SECONDS = 5.0
@@ -245,10 +245,16 @@ def recorded(study: Path) -> list[Comparison]:
     return list(comparisons.values())
 
 
-def repeat(
-    study: Study, number: int, seed: int, comm: Comm, seconds: float = SECONDS
-) -> tuple[list[str], bool]:
-    """Run ``number`` comparisons again that ``seed`` draws; lines, and whether all digits agree.
+class Repeated(NamedTuple):
+    """Lines for a person, whether all digits agree, and the status of a run that was stopped."""
+
+    lines: list[str]
+    same: bool
+    stopped: str = ""
+
+
+def repeat(study: Study, number: int, seed: int, comm: Comm, seconds: float = SECONDS) -> Repeated:
+    """Run ``number`` comparisons again that ``seed`` draws, until a signal stops a run.
 
     Collective. Of a comparison as many runs are drawn as took ``seconds``. Comparisons of which one
     run took longer, or that ask for more ranks than the job has, are passed over.
@@ -281,24 +287,29 @@ def repeat(
     ]
     right = True
     for one, tables in chosen:
-        wrong = _differences(one, tables, comm)
+        wrong, stopped = _differences(one, tables, comm)
+        if stopped:
+            return Repeated([*lines, f"  {one.name}: stopped"], right, stopped)
         right &= not wrong
         lines += [f"  {one.name}: {line}" for line in wrong] or [
             f"  {one.name}: {len(one.runs)} runs, every digit as on record"
         ]
-    return lines, right
+    return Repeated(lines, right)
 
 
-def _differences(one: Comparison, tables: dict[str, Tables], comm: Comm) -> list[str]:
-    """A line for each run that is not as on record. Collective."""
+def _differences(one: Comparison, tables: dict[str, Tables], comm: Comm) -> tuple[list[str], str]:
+    """A line for each run that is not as on record; or the status of a stopped run. Collective."""
     from mpisim.runs.sweep.executor import sweep
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(on_first(comm, lambda: temporary))
         points = sweep(folder, list(tables.values()), comm) if tables else []
+        if stopped := next((p.status for p in points if p.status in STOPPED), ""):
+            return [], stopped
         made = {point.name for point in points}
         runs = [(folder, name, digest, made) for name, digest in one.runs.items()]
-        return on_first(comm, lambda: [line for run in runs if (line := _difference(*run))])
+        lines = on_first(comm, lambda: [line for run in runs if (line := _difference(*run))])
+        return lines, ""
 
 
 def _difference(folder: Path, name: str, digest: str, made: Container[str]) -> str:
