@@ -18,6 +18,7 @@ from benchmarks.table import show, verdict
 RANKS = {"round": 2, "vr_round": 2, "smooth": 2, "sweep": 2, "side_by_side": 2, "server": 8}
 ALONE = (
     "small",
+    "ensemble",
     "elias",
     "codes",
     "permk",

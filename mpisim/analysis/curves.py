@@ -193,9 +193,8 @@ def common_grid(xs: list[np.ndarray], log: bool) -> np.ndarray:
 
 def oversubscribed(logs: Iterable[Log]) -> bool:
     """Whether one of the runs says that it had more ranks than cores, or ran beside others."""
-    return any(
-        log.attrs.get("oversubscribed", 0) or log.attrs.get("side_by_side", 1) > 1 for log in logs
-    )
+    most = {"oversubscribed": 0, "side_by_side": 1, "ensemble": 1}
+    return any(log.attrs.get(key, 0) > number for log in logs for key, number in most.items())
 
 
 def about_seconds(logs: Sequence[Log]) -> str:

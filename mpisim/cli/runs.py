@@ -105,10 +105,11 @@ def sweep(args: argparse.Namespace, argv: list[str]) -> int:
 
 
 def spread_of(args: argparse.Namespace) -> Spread:
-    """What --ranks-per-run, --jobs and, where there is one, --shard say."""
+    """What --ranks-per-run, --jobs, --separate and, where there is one, --shard say."""
     from mpisim.runs.sweep.points import Shard, Spread
 
-    return Spread(args.ranks_per_run, args.jobs, getattr(args, "shard", Shard()))
+    shard = getattr(args, "shard", Shard())
+    return Spread(args.ranks_per_run, args.jobs, shard, args.separate)
 
 
 def _run_grid(args: argparse.Namespace, argv: list[str], comm) -> tuple[Path, list[Point]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
 
@@ -33,6 +33,12 @@ class Clock:
         self.seconds[self.phase] += now - self._since
         self.phase = phase
         self._since = now
+
+    def charge(self, seconds: Sequence[float]) -> None:
+        """Add ``seconds`` of each phase; what has passed since the last call is charged to none."""
+        for phase, more in enumerate(seconds):
+            self.seconds[phase] += more
+        self._since = perf_counter()
 
     def move(self, seconds: float, source: int, target: int) -> None:
         """Charge ``seconds`` to ``target`` instead of ``source``."""

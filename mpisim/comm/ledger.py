@@ -15,20 +15,39 @@ COLUMNS = {
     "messages_up": "messages of a byte or more sent so far, summed over workers",
 }
 
+BITS_UP, BITS_DOWN, BITS_UP_MAX, FRAMING_UP, FRAMING_DOWN, PAPER_UP, MESSAGES_UP = range(7)
 NOBODY = np.empty(0, np.int64)
 
 
 class Ledger:
-    """Cumulative bits and messages of a run over ``n`` workers."""
+    """Cumulative bits and messages of a run over ``n`` workers, or of an ensemble of ``runs``.
 
-    def __init__(self, n: int):
+    worker_bits_up : shape (runs n,), int64, run by run
+    """
+
+    def __init__(self, n: int, runs: int = 1):
         self.n = n
-        self.totals = dict.fromkeys(COLUMNS, 0)
-        self.worker_bits_up = np.zeros(n, np.int64)
+        self._counts = np.zeros((runs, len(COLUMNS)), np.int64)
+        self.worker_bits_up = np.zeros(runs * n, np.int64)
         self._rounds = 1  # that began, with the one in progress
-        self._largest = 0  # bits of a worker in this round
+        self._largest = np.zeros(runs, np.int64)  # bits of a worker in the last round with uploads
+        self._of = np.zeros(1, np.int64)  # this round
+        self._down = self._framing_down = 0  # of each run, not among the counts yet
         # of each worker: the last round in which it sent, and its bits in that
-        self._last, self._in_round = np.zeros((2, n), np.int64)
+        self._last, self._in_round = np.zeros((2, runs * n), np.int64)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """The totals by run and column, shape (runs, columns), int64."""
+        _settle(self._counts, self._largest, self._of, self._rounds)
+        _charge_down(self._counts, self._down, self._framing_down)
+        self._down = self._framing_down = 0
+        return self._counts
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """The counts of the first run, by column."""
+        return dict(zip(COLUMNS, self.counts[0].tolist(), strict=True))
 
     def up(
         self,
@@ -40,62 +59,105 @@ class Ledger:
     ) -> None:
         """Charge one gather: ``payload`` and ``paper`` bits of each client (default: all workers).
 
+        clients : ascending; of an ensemble, numbered run by run
+
         sizes : bytes of each message; what is beyond the payload is framing
         length_bits : of each message's length, where that crosses; else an empty message is none
         """
         senders = NOBODY if clients is None else clients
-        bits, paper_bits, size, messages, self._largest = _charge(
-            self.worker_bits_up, self._last, self._in_round, self._rounds, self._largest,
-            senders, payload, paper, sizes, length_bits > 0,
+        _charge(
+            self._counts, self.worker_bits_up, self._last, self._in_round, self._rounds,
+            self._largest, self._of, senders, payload, paper, sizes, length_bits,
         )  # fmt: skip
-        totals = self.totals
-        totals["bits_up"] += bits
-        totals["framing_bits_up"] += 8 * size + length_bits * messages - bits
-        totals["paper_bits_up"] += paper_bits
-        totals["messages_up"] += messages
 
     def down(self, payload: int, sent: int) -> None:
-        """Charge ``sent`` bits, ``payload`` of them as payload, summed over those who receive."""
-        self.totals["bits_down"] += payload
-        self.totals["framing_bits_down"] += sent - payload
+        """Charge each run ``sent`` bits, ``payload`` of them as payload, summed over receivers."""
+        self._down += payload
+        self._framing_down += sent - payload
 
     def end_round(self) -> None:
-        """Close the round: add the bits of the worker that sent most to ``bits_up_max``."""
-        self.totals["bits_up_max"] += self._largest
-        self._largest, self._rounds = 0, self._rounds + 1
+        """Close the round, so that the bits of the worker that sent most count."""
+        self._rounds += 1
 
-    def state(self) -> dict[str, np.ndarray]:
-        """What a checkpoint keeps between rounds."""
-        return {
-            "totals": np.array(list(self.totals.values())),
-            "worker_bits_up": self.worker_bits_up,
-        }
+    def state(self, run: int = 0) -> dict[str, np.ndarray]:
+        """What a checkpoint keeps of a run between rounds."""
+        return {"totals": self.counts[run], "worker_bits_up": self._workers(run)}
 
-    def restore(self, state: dict[str, np.ndarray]) -> None:
+    def restore(self, state: dict[str, np.ndarray], run: int = 0) -> None:
         """The inverse of `state`."""
-        self.totals = dict(zip(self.totals, state["totals"].tolist(), strict=True))
-        self.worker_bits_up = state["worker_bits_up"]
+        self.counts[run], self._workers(run)[:] = state["totals"], state["worker_bits_up"]
+
+    def _workers(self, run: int) -> np.ndarray:
+        return self.worker_bits_up[run * self.n : (run + 1) * self.n]
 
 
 @njit(cache=True)
-def _charge(total, last, in_round, round, largest, senders, payload, paper, sizes, empty_too):
-    """Add payload to the bits of ``senders``, or of all workers where it is empty.
+def _charge(
+    counts, total, last, in_round, round, largest, of, senders, payload, paper, sizes, length_bits
+):
+    """Add a gather to the ``counts`` of each run, and payload to the bits of its workers.
 
-    A sender may be there twice. Returns the sums of payload, paper and sizes, how many messages
-    there are, and the bits of the worker that has sent most in this round.
+    The senders are all workers where ``senders`` is empty; a sender may be there twice. ``largest``
+    are the bits of the worker that has sent most in this round, of each run.
     """
-    everyone, messages = senders.size < payload.size, 0
-    for t in range(payload.size if everyone else 0):  # loops that become vector instructions
+    _settle(counts, largest, of, round)
+    everyone, n = senders.size < payload.size, total.size // counts.shape[0]
+    for run in range(counts.shape[0]):
+        first, stop, messages = run * n, (run + 1) * n, 0
+        if everyone:
+            where = slice(first, stop)
+            most = _add(total[where], last[where], in_round[where], round, payload[where])
+        else:
+            first, stop = np.searchsorted(senders, first), np.searchsorted(senders, stop)
+            most = _add_to(total, last, in_round, round, senders[first:stop], payload[first:stop])
+        largest[run] = max(largest[run], most)
+        bits, size = payload[first:stop].sum(), sizes[first:stop]
+        for t in range(size.size):
+            messages += length_bits > 0 or size[t] > 0
+        row = counts[run]
+        row[BITS_UP] += bits
+        row[FRAMING_UP] += 8 * size.sum() + length_bits * messages - bits
+        row[PAPER_UP] += paper[first:stop].sum()
+        row[MESSAGES_UP] += messages
+
+
+@njit(cache=True)
+def _add(total, last, in_round, round, payload):
+    """Of all workers, in loops that become vector instructions; the most of one in this round."""
+    most = 0
+    for t in range(payload.size):
         total[t] += payload[t]
         in_round[t] = (in_round[t] if last[t] == round else 0) + payload[t]
         last[t] = round
-        largest = max(largest, in_round[t])
-    for t in range(0 if everyone else payload.size):
+        most = max(most, in_round[t])
+    return most
+
+
+@njit(cache=True)
+def _add_to(total, last, in_round, round, senders, payload):
+    """`_add`, of some workers."""
+    most = 0
+    for t in range(payload.size):
         i = senders[t]
         total[i] += payload[t]
         in_round[i] = (in_round[i] if last[i] == round else 0) + payload[t]
         last[i] = round
-        largest = max(largest, in_round[i])
-    for t in range(payload.size):
-        messages += empty_too or sizes[t] > 0
-    return payload.sum(), paper.sum(), sizes.sum(), messages, largest
+        most = max(most, in_round[i])
+    return most
+
+
+@njit(cache=True)
+def _charge_down(counts, payload, framing):
+    for run in range(counts.shape[0]):
+        counts[run, BITS_DOWN] += payload
+        counts[run, FRAMING_DOWN] += framing
+
+
+@njit(cache=True)
+def _settle(counts, largest, of, round):
+    """Count the largest bits of a worker in round of[0], once a later one is in progress."""
+    if of[0] != round:
+        for run in range(counts.shape[0]):
+            counts[run, BITS_UP_MAX] += largest[run]
+            largest[run] = 0
+        of[0] = round

@@ -61,7 +61,10 @@ class Network(SideChannel, ABC):
     ledger : counts what is sent
     server, attack : how the server combines messages, and what bad workers send
     fleet : the links and speeds of clients, where they decide what is computed
+    runs : of an ensemble (`mpisim.comm.ensemble`); 1 for one run
     """
+
+    runs = 1
 
     def __init__(
         self,

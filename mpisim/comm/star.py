@@ -28,7 +28,7 @@ from mpisim.comm.uploads import LazyUpload, Upload, compressed, received
 from mpisim.compressors.base import Compressor
 from mpisim.core.arrays import FALLBACK, HOST, MESSAGE, to_host
 from mpisim.core.lazy_rows import blocks
-from mpisim.core.numerics.sums import add_rows, sum_blocks
+from mpisim.core.numerics.sums import add_by_run, sum_blocks
 from mpisim.core.rng import Draw
 from mpisim.wire.base import Form, Message, Packed
 from mpisim.wire.values import DenseForm
@@ -41,7 +41,7 @@ class Star(Network):
 
     def mean(self, upload: Upload | LazyUpload) -> np.ndarray:
         if isinstance(upload, LazyUpload):
-            return self._lazy_sum(upload) / self.n
+            return self._lazy_sums(upload)[0] / self.n
         message = self.gather(upload)
         if message is None:
             self.clock.to(COMPUTE)
@@ -63,8 +63,8 @@ class Star(Network):
         packed: Any = None
         form: Any
         if compressor is None:
-            form = DenseForm.of(v.shape[0], 1, self.precision)
-            sent = form.take(v[None]) if self.is_server else None
+            form = DenseForm.of(v.shape[-1], self.runs, self.precision)
+            sent = form.take(v if v.ndim == 2 else v[None]) if self.is_server else None
         else:
             draw = self._shared_draw("down")
             if self.is_server:
@@ -81,11 +81,12 @@ class Star(Network):
         message = sent.arrived(packed) if self.ranks == 1 else form.decode(data, sizes)
         if self.arrays is not HOST:
             message = received(message, self.arrays.device)
-        decoded = message.decoded()[0]
+        rows = message.decoded()
+        decoded = rows if v.ndim == 2 else rows[0]
         if self.is_server:
             lengths = LENGTH_BITS if form.sizes is None else 0
             receivers = self.n if clients is None else len(clients)
-            payload, sent = int(message.payload_bits[0]), 8 * data.size + lengths
+            payload, sent = int(message.payload_bits[0]), 8 * data.size // form.workers + lengths
             self.ledger.down(receivers * payload, receivers * sent)
             if self._observers and compressor is not None:
                 self._report("down", v, decoded)
@@ -212,20 +213,24 @@ class Star(Network):
         self.comm.Scatterv(packed and [packed.data, counts], data)
         return data, sizes
 
-    def _lazy_sum(self, upload: LazyUpload) -> np.ndarray:
-        """Compute, send and add up a few workers' vectors at a time; zeros off the server."""
+    def _lazy_sums(self, upload: LazyUpload) -> np.ndarray:
+        """Compute, send and add up a few workers' vectors at a time: a sum for each run, (runs, d).
+
+        Zeros off the server.
+        """
         compressor, v, d = upload.compressor, upload.vectors, upload.compressor.d
-        total = np.zeros(d, self.precision.arithmetic)
-        for start, stop in blocks(self.n, d):  # blocks over all ranks: the same in every layout
+        totals = np.zeros((self.runs, d), self.precision.arithmetic)
+        # blocks over all ranks: the same in every layout
+        for start, stop in blocks(self.runs * self.n, d):
             self.clock.to(COMPUTE)
             rows = v.rows(*np.clip([start - self.first, stop - self.first], 0, self.m).tolist())
             self.clock.to(COMPRESS)
             draw = self.draw("dense", np.arange(start, stop))
             message = self.gather(Upload(compressor, draw, compressor.compress(rows, draw)))
             if message is not None:
-                add_rows(total, message.decoded())
+                add_by_run(totals, message.decoded(), start, self.n)
         self.clock.to(SERVER if self.is_server else COMPUTE)
-        return total
+        return totals
 
     def send_once(self, rows: np.ndarray) -> tuple[int, np.ndarray]:
         """See `Network.send_once`.

@@ -52,6 +52,7 @@ class Compressor(Spec, CompressorConstants, ABC):
     examples: ClassVar[Sequence[Mapping[str, Any]]] = ()  # tables that `mpisim check` tries
     seeded: bool = False  # a form is a `SeededForm`, and a message those values of v
     fitted: bool = False  # `prepare` uses the problem: set for each class that defines it
+    in_ensembles: ClassVar[bool] = False  # also with an `EnsembleDraw`; of this class alone
     lazy: ClassVar[bool] = False  # `compress` also takes `LazyRows`
     on_device: bool = False  # `compress` also takes tensors; else they are copied to the host
     portable: bool = True  # the same bits on every x86-64 processor, as in `Problem`
@@ -184,7 +185,7 @@ class WorkerRows:
 class Identity(Compressor):
     """C(v) = v, rounded to wire precision. omega = 0, alpha = 1; the papers charge 32 d bits."""
 
-    on_device = True
+    on_device = in_ensembles = True
 
     def form(self, draw: Draw) -> DenseForm:
         return DenseForm.of(self.d, draw.workers, self.precision)

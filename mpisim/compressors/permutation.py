@@ -20,6 +20,7 @@ from mpisim.compressors.deal import (
     deal_coordinates,
     deal_singles,
     deal_slots,
+    repeated,
     stacked,
 )
 from mpisim.compressors.sparse import SeededCompressor
@@ -61,9 +62,12 @@ class Permuted(SeededCompressor):
         return deal_slots(draw.group_words(1, self.n, repetition), *self._slots)
 
     def form(self, draw: Draw) -> SeededForm:
-        key = (draw.streams, draw.purpose, draw.round, draw.message)
+        key = (draw.streams, draw.purpose, draw.round, draw.message, draw.copies)
         if key not in self._last:
-            form = self._made(slice(None), *self.deal(draw))
+            rows = self.deal(draw)
+            if draw.copies > 1:
+                rows = repeated(*rows, draw.copies)
+            form = self._made(slice(None), *rows)
             self._last.clear()
             self._last[key] = form
         every = self._last[key]
@@ -88,7 +92,7 @@ class Permuted(SeededCompressor):
             rows = indices.reshape(-1, self._each)
             return SeededForm.of_rows(self.d, self.precision, rows, cast(float, scale))
         if isinstance(scale, np.ndarray):
-            scale = np.repeat(scale[workers], ptr[1:] - ptr[:-1])
+            scale = np.repeat(np.resize(scale[workers], ptr.size - 1), ptr[1:] - ptr[:-1])
         return SeededForm.of(self.d, self.precision, ptr, indices, scale)
 
     @property
@@ -134,6 +138,7 @@ class PermK(Permuted):
     """
 
     groups: int | list[list[int]] = 1
+    in_ensembles = True
 
     def check(self) -> None:
         self.label = labels(self.groups, self.n)

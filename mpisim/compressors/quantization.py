@@ -124,6 +124,7 @@ class Qsgd(Stepped):
     s: int | None = None
     norm: Norm = "2"
     codec: CodecName = "elias"
+    in_ensembles = True
 
     def check(self) -> None:
         super().check()
@@ -205,7 +206,7 @@ class Natural(Compressor):
     """
 
     codec: Literal["paper", "entropy"] = "paper"
-    on_device = True
+    on_device = in_ensembles = True
 
     def form(self, draw: Draw) -> ExponentsForm:
         return ExponentsForm(self.d, draw.workers, self.precision, self.codec)

@@ -75,7 +75,7 @@ class RandK(SeededCompressor, KCoordinates):
     k: int | float
     scaled: bool = True
     shared: bool = True
-    on_device = True
+    on_device = in_ensembles = True
     codec: Literal["paper", "entropy"] = "paper"
 
     def check(self) -> None:
@@ -133,7 +133,7 @@ class TopK(KCoordinates):
     k: int | float
     index_bits: int = 0
     codec: Literal["paper", "entropy"] = "paper"
-    lazy = on_device = True
+    lazy = on_device = in_ensembles = True
 
     def check(self) -> None:
         super().check()

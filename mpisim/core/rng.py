@@ -75,7 +75,11 @@ class Draw:
     the others. A worker that is there t times draws t times, independently. Workers are numbered
     over all ranks. ``message`` numbers the draws of the purpose in the round. A draw is a function:
     asked again, it gives the same words, as the server needs them.
+
+    copies : runs of an ensemble that draw the same, see `EnsembleDraw`
     """
+
+    copies = 1
 
     streams: Streams
     purpose: str
@@ -172,6 +176,27 @@ class Draw:
         """Shape (groups, count), uint64: for each group of workers, the same for all of them."""
         purpose = self.purpose + "/shared"
         return self.streams.raw(purpose, self.round, 0, groups, count, self.message, repetition)
+
+
+@dataclasses.dataclass(eq=False)
+class EnsembleDraw(Draw):
+    """A draw of all workers that ``copies`` runs share: rows of all results follow run by run."""
+
+    copies: int = 1
+
+    @property
+    def workers(self) -> int:
+        return self.count * self.copies
+
+    def words(self, count: int) -> np.ndarray:
+        return self._repeated(super().words(count))
+
+    def subsets(self, d: int, k: int) -> np.ndarray:
+        one = Draw(self.streams, self.purpose, self.round, 0, self.count, None, self.message)
+        return self._repeated(one.subsets(d, k))
+
+    def _repeated(self, rows: np.ndarray) -> np.ndarray:
+        return np.repeat(rows[None], self.copies, axis=0).reshape(-1, rows.shape[1])
 
 
 @njit(cache=True)

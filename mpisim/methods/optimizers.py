@@ -27,6 +27,7 @@ class Optimizer(Stateful, ABC):
 
     name: ClassVar[str]
     theorem: ClassVar[bool] = False  # whether the papers' step sizes hold for it
+    in_ensembles: ClassVar[bool] = False  # `step` also takes those of runs, (runs, d) and (runs, 1)
     rounds: int
 
     def bind(self, rounds: int) -> Optimizer:
@@ -42,7 +43,7 @@ class Optimizer(Stateful, ABC):
 class GradientDescent(Optimizer):
     """x^{k+1} = x^k - gamma g^k."""
 
-    theorem = True
+    theorem = in_ensembles = True
 
     def step(self, x: np.ndarray, g: np.ndarray, gamma: float) -> np.ndarray:
         return x - gamma * g
@@ -53,6 +54,7 @@ class HeavyBall(Optimizer):
     """x^{k+1} = x^k - gamma g^k + momentum (x^k - x^{k-1}) (Polyak, 1964)."""
 
     momentum: float = 0.9
+    in_ensembles = True
 
     previous = Shared("x^{k-1}")
 

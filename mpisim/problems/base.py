@@ -76,10 +76,14 @@ class Problem(Spec, ABC):
         each row); empty if x is a vector
     arrays : where x, gradients and with them all vectors of a run live: NumPy's unless the problem
         says `mpisim.core.numerics.tensors.Tensors`; losses and test metrics are NumPy's in any case
+    copies : of the block's workers, for an ensemble: see `repeated`; 0 without one
+    in_ensembles : the class says how it is `repeated`
     portable : results have the same bits on every x86-64 processor; a problem that computes with
         BLAS, LAPACK, NumPy's exp and the like, or PyTorch says False
     """
 
+    in_ensembles: ClassVar[bool] = False
+    copies: int = 0
     name: ClassVar[str]
     title: ClassVar[str] = ""  # in figures and tables
     examples: ClassVar[Sequence[Mapping[str, Any]]] = ()  # tables that `mpisim check` tries
@@ -128,6 +132,14 @@ class Problem(Spec, ABC):
         made = self.thawed()
         made.load(n, first, count, seed, dtype)
         return made
+
+    def repeated(self, copies: int) -> Self:
+        """The problem of an ensemble: a copy whose block has its m workers ``copies`` times.
+
+        Its methods also take the points of the copies, x (copies, d), and results are those of the
+        copies, one behind the other. It shares the data.
+        """
+        raise NotImplementedError
 
     @property
     def seeded(self) -> bool:

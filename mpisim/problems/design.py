@@ -9,7 +9,7 @@ import numpy as np
 
 from mpisim.core.numerics import triangles
 from mpisim.core.numerics.sums import add_gram
-from mpisim.problems import row_kernels, softmax
+from mpisim.problems import row_kernels, run_kernels, softmax
 from mpisim.problems.data.prepared import Shards
 from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS, SOFTMAX
 from mpisim.problems.row_kernels import DENSE, ONES, SPARSE
@@ -29,6 +29,7 @@ class DesignMatrix:
     labels : shape (rows,), float64
     starts, stops : shape (m,), int64
     ids, bounds : the order in which each worker's rows are visited, as in `row_kernels.sweep`
+    copies : of the workers, for an ensemble: see `repeated`
     classes : C, where a point has a row of d coordinates for each of C classes, else 1
     """
 
@@ -41,6 +42,7 @@ class DesignMatrix:
     bounds: np.ndarray
     d: int
     classes: int = 1
+    copies: int = 1
 
     @classmethod
     def of(cls, shards: Shards, dtype: np.dtype, dense: bool) -> DesignMatrix:
@@ -109,6 +111,13 @@ class DesignMatrix:
         losses = np.empty(m if want & LOSS else 0)
         gradients = np.empty((m if want & GRADIENT else 0, self.classes * self.d), self.dtype)
         dots = np.empty(len(self.labels) if want & DOTS else 0)
+        if self.copies > 1 and self.form != DENSE and rows is None and not want & DOTS:
+            bounds = bounds[: m // self.copies + 1]
+            run_kernels.sweep_runs(
+                self.form, kind, want, ids, bounds, self.store, self.labels, xs, scale, shift,
+                losses, gradients,
+            )  # fmt: skip
+            return losses, gradients, dots
         kernel, what = row_kernels.sweep, kind
         if kind == SOFTMAX:
             kernel, what = softmax.sweep, self.classes
@@ -176,6 +185,11 @@ class DesignMatrix:
             visited = workers[:1] if _all_equal(starts, stops) else workers
             ids, bounds = self.rows_of(visited)
         return dataclasses.replace(self, starts=starts, stops=stops, ids=ids, bounds=bounds)
+
+    def repeated(self, copies: int) -> DesignMatrix:
+        """The design matrix of an ensemble, whose runs all have these workers."""
+        workers = np.tile(np.arange(self.m), copies)
+        return dataclasses.replace(self.subset(workers), copies=copies)
 
     def gram(self, i: int, weights: np.ndarray, start: int, stop: int) -> np.ndarray:
         """Rows start to stop - 1 of sum_t weights_t a_t a_t^T over worker i, (stop - start, d)."""

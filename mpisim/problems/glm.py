@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from math import inf, nan
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -109,6 +109,12 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
         self.identity = f"{self.name} on {shards.name} sha256:{shards.sha256}"
         self._scale = self.weight(self.rows)
 
+    def repeated(self, copies: int) -> Self:
+        made = self.thawed()
+        made.copies, made.m, made.design = copies, copies * self.m, self.design.repeated(copies)
+        made._scale, made.rows = np.tile(self._scale, copies), made.design.counts
+        return made
+
     def weight(self, count: np.ndarray) -> np.ndarray:
         """The factor of the sum over ``count`` rows: 1 / count, unless the model says otherwise."""
         return 1.0 / np.maximum(count, 1)
@@ -210,6 +216,8 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
                 rows = design.rows_of(members)
         shift = shift.astype(self.dtype, copy=False)
         losses, gradients, _ = design.sweep(self.kind, want, xs, scale, shift, rows=rows)
+        if len(values) > 1:  # of a point for each worker, or each run of an ensemble
+            values = np.repeat(values, len(scale) // len(values))
         return losses + values if want & LOSS else losses, gradients
 
     def margins(self, x: np.ndarray) -> np.ndarray:

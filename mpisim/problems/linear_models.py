@@ -41,6 +41,7 @@ class Logistic(_Logistic):
     """f_i(x) = mean log(1 + exp(-y a . x)) + (l2 / 2) |x|^2 (SAQ, section 5)."""
 
     convex = True
+    in_ensembles = True
 
     def hessian(self, x: np.ndarray) -> WeightedGram:
         """(1 / r_i) sum_t sigma(z_t) sigma(-z_t) a_t a_t^T + l2 I."""
@@ -93,6 +94,7 @@ class NonconvexLoss(Glm):
     """f_i(x) = mean (1 - 1 / (1 + exp(-y a . x)))^2 + (l2 / 2) |x|^2 (MARINA, (11), has l2 = 0)."""
 
     kind = NONCONVEX
+    in_ensembles = True
     slope = 8 / 27  # 2 s (1 - s)^2 at s = 1/3
     curvature = CURVATURE
     spread = (LEAST_CURVATURE / CURVATURE, 1.0)
@@ -117,6 +119,7 @@ class LeastSquares(Glm):
     curvature = 1.0
     labels = "real"
     convex = True
+    in_ensembles = True
     attained = "everywhere"
     published: ClassVar[Literal["one", "mean", "sharp"]] = "mean"
 

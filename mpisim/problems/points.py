@@ -57,6 +57,8 @@ def _accepting(name: str, method: Method, rowwise: Method) -> Method:
     def call(self: Any, x: np.ndarray, *rest: Any) -> Any:
         if x.shape == (self.d,) and not (two and rest[0].shape != x.shape):
             return method(self, x, *rest)
+        if self.copies and x.shape == (self.copies, self.d):
+            return method(self, x, *rest)
         count = len(rest[-1]) if name in OF_SOME else self.m
         one = require_point(x, self.d, count)
         if two:

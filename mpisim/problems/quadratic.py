@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from math import inf, pi, sqrt
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
@@ -102,6 +102,7 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
     lambda_: float = 1e-6
 
     published: ClassVar[Literal["one", "mean", "sharp"]] = "mean"
+    in_ensembles = True
 
     def check(self) -> None:
         d, s = self.dimension, self.noise
@@ -143,6 +144,14 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
         made_of += f", factors = {self.factors}" if self.factors is not None else ""
         self.identity = f"quadratic task, {made_of}, seed = {seed}"
 
+    def repeated(self, copies: int) -> Self:
+        made = self.thawed()
+        made.copies, made.m = copies, copies * self.m
+        made.t, made.b = np.tile(self.t, copies), np.tile(self.b, copies)
+        made.rows = np.tile(self.rows, copies)
+        made._products = made._innovations = None
+        return made
+
     @property
     def _noise_b(self) -> float:
         return self.noise if self.noise_b is None else self.noise_b
@@ -182,8 +191,17 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
         return out
 
     def _write(self, x: np.ndarray, some: slice, out: np.ndarray, less: np.ndarray | None) -> None:
-        products = self._products_at(x, some)
-        kernels.write_gradients(out, self.t[some], self.b[some], *products, less)
+        runs = len(x) if x.ndim == 2 and len(x) < self.m else 1
+        products, n = self._products_at(x, some), self.m // runs
+        if runs == 1:
+            kernels.write_gradients(out, self.t[some], self.b[some], *products, less)
+            return
+        for run in range(some.start // n, -(-some.stop // n)):
+            part = slice(max(run * n - some.start, 0), min((run + 1) * n, some.stop) - some.start)
+            rows = slice(part.start + some.start, part.stop + some.start)
+            tx, cx = (product[run : run + 1] for product in products)
+            state = None if less is None else less[part]
+            kernels.write_gradients(out[part], self.t[rows], self.b[rows], tx, cx, state)
 
     def largest_differences(
         self, x: np.ndarray, less: np.ndarray, k: int
@@ -212,9 +230,10 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
     ) -> tuple[np.ndarray, np.ndarray]:
         """T x and c x, float64, shape (1, d), or (workers, d) where each has a point.
 
-        Those of one point are computed once for all blocks of workers.
+        Those of one point, or of one for each run of an ensemble, (runs, d), are computed once for
+        all blocks of workers.
         """
-        if x.ndim == 2:
+        if x.ndim == 2 and len(x) == self.m:
             wide = x[workers].astype(np.float64)
             return second_difference(wide), self.c * wide
         if self._products is None or not np.array_equal(self._products[0], x):

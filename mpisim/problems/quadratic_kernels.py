@@ -103,16 +103,18 @@ def _difference(factor, tx, cx, state, j):
 def write_coordinates(values, t, b, c, xs, ys, ptr, indices):
     """Worker i's coordinates indices[ptr[i]:ptr[i+1]], rounded once to the type of ``values``.
 
-    The operations are those of `write_gradients`. ``xs`` is one point, (1, d), or one for each
-    worker, (m, d). Unless ``ys``, likewise, is None, those at y, rounded, are subtracted.
+    The operations are those of `write_gradients`. ``xs`` is one point, (1, d), one for each worker,
+    (m, d), or one for each run of an ensemble. Unless ``ys``, likewise, is None, those at y,
+    rounded, are subtracted.
     """
     kind, d = values.dtype.type, xs.shape[1]
     x, y = np.zeros(d + 2), np.zeros(d + 2)  # between zeros: without a branch at the ends
+    n = t.size // xs.shape[0]  # workers with one point
     for i in range(t.size):
-        if i == 0 or xs.shape[0] > 1:
-            x[1:-1] = xs[i]
-        if ys is not None and (i == 0 or ys.shape[0] > 1):
-            y[1:-1] = ys[i]
+        if i == 0 or (xs.shape[0] > 1 and i % n == 0):
+            x[1:-1] = xs[i // n]
+        if ys is not None and (i == 0 or (ys.shape[0] > 1 and i % (t.size // ys.shape[0]) == 0)):
+            y[1:-1] = ys[i // (t.size // ys.shape[0])]
         for k in range(np.uint64(ptr[i]), np.uint64(ptr[i + 1])):
             j = np.uint64(indices[k])  # unsigned: no test for a negative index
             value = kind(_coordinate(t[i], b[i], c, x, j))

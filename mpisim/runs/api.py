@@ -126,6 +126,7 @@ def sweep(
     ranks_per_run: int = 1,
     jobs: int | Literal["auto"] = 0,
     progress: bool = False,
+    separate: bool = False,
 ) -> list[Point]:
     """Run those experiments of a grid that have no complete log. Collective.
 
@@ -146,6 +147,8 @@ def sweep(
         Without mpirun: processes that run points side by side; "auto" is one for each core.
     progress : bool
         Print what ``mpisim sweep`` prints.
+    separate : bool
+        Run each point for itself, also where points could advance together.
 
     Returns
     -------
@@ -161,6 +164,6 @@ def sweep(
     if jobs and launched():
         raise InputError("jobs: is for one process; under mpirun the ranks run side by side")
     processes = len(usable_cores()) if jobs == "auto" else jobs
-    how = "mpisim.sweep", accept_changes, Spread(ranks_per_run, processes)
+    how = "mpisim.sweep", accept_changes, Spread(ranks_per_run, processes, separate=separate)
     quiet = not progress
     return all_or_none(used, lambda: executor.sweep(place, points, used, *how, quiet=quiet))

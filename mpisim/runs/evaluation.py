@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from math import nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,7 +117,7 @@ class Evaluator:
             totals["signal"] = totals["signal"] or signal
             totals["longest"] = max(totals["longest"], waited_for)
             if star.is_server:
-                totals["checkpoint"], totals["bits"] = checkpoint, list(star.ledger.totals.values())
+                totals["checkpoint"], totals["bits"] = checkpoint, star.ledger.counts[0]
             if sum(busy) > totals["slowest"].sum():
                 totals["slowest"] = busy
 
@@ -136,6 +137,7 @@ class Evaluator:
             x_star, f_star = reference
             away = to_host(x, EVALUATION) - x_star
             row |= {"suboptimality": f - f_star, "distance_sq": float(dot(away, away))}
+        row = {name: value if value == value else nan for name, value in row.items()}  # one NaN
         row |= bits
         row["oracle_calls"] = self.calls
         row.update(zip(SECONDS, self.path.seconds, strict=True))

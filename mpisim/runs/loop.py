@@ -80,6 +80,11 @@ def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
             end = Loop(setup, record, signals).run()
     finally:
         record.close(end)
+    return with_record(end, record)
+
+
+def with_record(end: End, record: Record) -> End:
+    """The end of a run with what rank 0 has of its closed record."""
     sha256 = record.log.sha256 if record.log else ""
     columns, attributes = record.columns(), record.attributes
     return dataclasses.replace(end, columns=columns, attributes=attributes, sha256=sha256)
@@ -102,33 +107,33 @@ class Loop:
     def __init__(self, setup: Setup, record: Record, signals: StopSignals):
         self.setup, self.state, self.settings = setup, setup.state, setup.run
         self.record, self.signals = record, signals
-        self.saved = monotonic()
+        self.gamma, self.saved = setup.step.gamma, monotonic()
 
     def run(self) -> End:
         """Run the rounds from the state's on."""
-        settings, gamma, first = self.settings, self.setup.step.gamma, self.setup.round.k
-        poll = Poll(self.setup.star, first)
+        settings, first = self.settings, self.setup.round.k
+        poll = Poll(self.state.star, first)
         try:
             for k in range(first, settings.rounds + 1):
                 logged = settings.logs(k)
-                if logged or (k >= poll.next and poll.wished(k, self._evaluation_due())):
-                    end = self._evaluate(k, logged)
+                if logged or (k >= poll.next and poll.wished(k, self.evaluation_due())):
+                    end = self.evaluate(k, logged)
                     if end is not None:
                         return end
-                    self.setup.clock.to(OTHER)
-                self.state.step(gamma)
+                    self.state.star.clock.to(OTHER)
+                self.state.step(self.gamma)
         finally:
             poll.finish()
         raise AssertionError("the last round is evaluated and returns")
 
-    def _evaluation_due(self) -> bool:
+    def evaluation_due(self) -> bool:
         """Whether this rank needs an evaluation before the next row of the log."""
         return self.signals.received > 0 or self._checkpoint_due()
 
     def _checkpoint_due(self) -> bool:
         return monotonic() - self.saved > self.settings.checkpoint_seconds
 
-    def _evaluate(self, k: int, logged: bool) -> End | None:
+    def evaluate(self, k: int, logged: bool) -> End | None:
         """Evaluate x^k for the log, a checkpoint or the end, untimed; returns the end, if any.
 
         A checkpoint comes before the row, as metrics may count the rows that they measure.
@@ -138,15 +143,22 @@ class Loop:
         row, signal, due = evaluator.row(k, x, signal, due, reference)
         status, stopped_by = self._status(row, logged, signal)
         if status or due:
-            self.saved = monotonic()
-            self.record.checkpoint()
+            self.save()
         if logged or status:
             row |= evaluator.metrics_at(x)
             self.record.row(row)
             self.signals.at(k, self.record.output.log)
         else:
             self.state.oracle.forget()  # the method must not depend on when a checkpoint is due
-        return End(status, row, to_host(x, EVALUATION), stopped_by) if status else None
+        if not status:
+            return None
+        x = to_host(x, EVALUATION)
+        return End(status, row, np.where(np.isnan(x), np.nan, x), stopped_by)
+
+    def save(self) -> None:
+        """Write a checkpoint of the state before the next round. Collective."""
+        self.saved = monotonic()
+        self.record.checkpoint()
 
     def _status(self, row: Row, logged: bool, signal: int) -> tuple[str, str]:
         """The status with which the run ends here, empty if it continues; and what stopped it.

@@ -46,6 +46,7 @@ class Output:
     earlier : with resume, and where there is no log yet: the log of the same experiment with a
         smaller budget that it goes on from; that log stays as it is
     side_by_side : how many runs of a sweep run at the same time
+    ensemble : how many runs advance together with this one, and itself
     track : the tracker that gets the rows, too (`mpisim.runs.record`); none if empty
     expected : called on rank 0 with the seconds that the run will take, when it has rehearsed
     """
@@ -60,6 +61,7 @@ class Output:
     keep: bool = False
     earlier: Path | None = None
     side_by_side: int = 1
+    ensemble: int = 1
     track: str = ""
     expected: Callable[[float], None] | None = None
 
@@ -182,12 +184,13 @@ class Record:
         """
         setup, output, log, schema = self.setup, self.output, self.output.log, self.setup.schema
         attributes = attributes_of(setup, output.command, places)
-        attributes["side_by_side"] = output.side_by_side
+        beside = {"side_by_side": output.side_by_side, "ensemble": output.ensemble}
+        attributes |= beside
         rows, before = np.empty(0, row_type(schema)), {}
         if start.mark is not None and start.rows is not None:
             rows, before, k = start.rows, start.mark.attributes, int(start.state["round"])
-            others = int(before.get("side_by_side", 1))
-            attributes |= {"resumed": k, "side_by_side": max(others, output.side_by_side)}
+            beside = {key: max(int(before.get(key, 1)), number) for key, number in beside.items()}
+            attributes |= {"resumed": k, **beside}
             if start.changes:
                 lines = before.get("accepted_changes", "").splitlines()
                 lines.append(f"round {k}: {start.changes}")

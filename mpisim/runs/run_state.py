@@ -87,7 +87,10 @@ class RunState:
             self.debug = Debug(self.method.name, star, self.oracle, self.parts)
 
     def step(self, gamma: float) -> None:
-        """x^{k+1} from x^k, a new array, with step size gamma. Collective."""
+        """x^{k+1} from x^k, a new array, with step size gamma. Collective.
+
+        gamma : of an ensemble, an array (runs, 1)
+        """
         star, method, k, x = self.star, self.method, self.round.k, self.x
         if self.metrics:
             star.clock.to(EVALUATE)
@@ -96,7 +99,7 @@ class RunState:
                 metric.passed(point)
             star.clock.to(OTHER)
         if method.schedule.at:
-            gamma *= method.schedule.multiple(k, self.round.rounds)
+            gamma = gamma * method.schedule.multiple(k, self.round.rounds)
         self.round.stepsize = gamma
         if self.debug is not None:
             self.debug.star.estimating = True

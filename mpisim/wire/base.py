@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.errors import WireError
-from mpisim.core.numerics.sums import ordered_sum
+from mpisim.core.numerics.sums import add_by_run, ordered_sum
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,6 +107,13 @@ class Message(ABC):
         """Sum over the block in worker order, shape (d,)."""
         return ordered_sum(self.decoded())
 
+    def totals(self, runs: int) -> np.ndarray:
+        """`total` of each run of an ensemble, whose workers follow one another, (runs, d)."""
+        rows = self.decoded()
+        totals = np.zeros((runs, rows.shape[1]), rows.dtype)
+        add_by_run(totals, rows, 0, len(rows) // runs)
+        return totals
+
 
 @dataclasses.dataclass(eq=False)
 class CarriedForm(Form):
@@ -148,7 +155,7 @@ class KernelMessage(Message):
     def put(self, rows: np.ndarray, add: bool) -> None:
         """Add the decoded messages to ``rows`` (workers, d), or without ``add`` set these zeros.
 
-        With one row, (1, d), all are added to it, in worker order.
+        With fewer rows, each gets the sum of as many workers, in worker order.
         """
 
     def zeros(self, rows: int) -> np.ndarray:
@@ -164,9 +171,12 @@ class KernelMessage(Message):
         self.put(rows, True)
 
     def total(self) -> np.ndarray:
-        row = self.zeros(1)
-        self.put(row, True)
-        return row[0]
+        return self.totals(1)[0]
+
+    def totals(self, runs: int) -> np.ndarray:
+        rows = self.zeros(runs)
+        self.put(rows, True)
+        return rows
 
 
 class CodedMessage(Message):

@@ -130,6 +130,6 @@ def _code(data, byte, t):
 def _put(rows, add, codes, values):
     """`KernelMessage.put`; ``values``: of each code."""
     for i in range(codes.shape[0]):
-        row = rows[min(i, rows.shape[0] - 1)]
+        row = rows[i * rows.shape[0] // codes.shape[0]]
         for j in range(codes.shape[1]):
             row[j] = row[j] + values[codes[i, j]] if add else values[codes[i, j]]

@@ -212,7 +212,7 @@ def _add_matrices(rows, start, x):
     """rows[i, start:] += x_i, row by row."""
     m, a, b = x.shape
     for i in range(m):
-        to = min(i, rows.shape[0] - 1)
+        to = i * rows.shape[0] // m
         for j in range(a):
             for c in range(b):
                 rows[to, start + j * b + c] += x[i, j, c]
@@ -224,7 +224,7 @@ def _add_products(rows, start, p, q):
     m, a, r = p.shape
     b = q.shape[1]
     for i in range(m):
-        to = min(i, rows.shape[0] - 1)
+        to = i * rows.shape[0] // m
         for j in range(a):
             for c in range(b):
                 value = p[i, j, 0] * q[i, c, 0]

@@ -129,7 +129,7 @@ def _put(rows, add, norms, levels, s, starts):
     """`KernelMessage.put`; ``s``: shape (1 or m, 1 or d)."""
     values = np.empty(rows.shape[1], rows.dtype)
     for i in range(levels.shape[0]):
-        row = rows[min(i, rows.shape[0] - 1)]
+        row = rows[i * rows.shape[0] // levels.shape[0]]
         to = values if add else row
         _decode(to, norms[i], levels[i], s[min(i, s.shape[0] - 1)], starts)
         if add:

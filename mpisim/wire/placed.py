@@ -87,7 +87,7 @@ class Scattered(KernelMessage, Placed):
     def put(self, rows: Any, add: bool) -> None:
         for i in range(self.form.workers):
             where, values = self.row(i)
-            row = rows[min(i, len(rows) - 1)]
+            row = rows[i * len(rows) // self.form.workers]
             if add:
                 row[where] += values
             else:

@@ -124,7 +124,7 @@ def _put(rows, add, scales, starts, bits):
     if not add:
         rows[:] = -0.0  # plus any number it is that number, -0 included
     for i in range(bits.shape[0]):
-        _add_row(rows[min(i, rows.shape[0] - 1)], scales[i], starts, bits[i])
+        _add_row(rows[i * rows.shape[0] // bits.shape[0]], scales[i], starts, bits[i])
 
 
 @njit(cache=True)

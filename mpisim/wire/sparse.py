@@ -47,12 +47,13 @@ class Seeded(ValuesMessage, KernelMessage):
 
 @njit(cache=True)
 def _put(rows, add, ptr, indices, values, scale):
-    """`KernelMessage.put` of rows alone: ``scale`` (1,) or one for each value."""
-    kind, many = rows.dtype.type, scale.size > 1
-    for i in range(ptr.size - 1):
+    """`KernelMessage.put`: ``scale`` (1,) or one for each value."""
+    kind, many, m = rows.dtype.type, scale.size > 1, ptr.size - 1
+    for i in range(m):
+        row = rows[i if rows.shape[0] == m else i * rows.shape[0] // m]
         for t in range(ptr[i], ptr[i + 1]):
             value = kind(scale[t if many else 0]) * kind(values[t])
-            rows[i, indices[t]] = rows[i, indices[t]] + value if add else value
+            row[indices[t]] = row[indices[t]] + value if add else value
 
 
 @njit(cache=True)

@@ -104,6 +104,15 @@ def add_rows(total: np.ndarray, rows: np.ndarray) -> None:
             total[j] += rows[i, j]
 
 
+@njit(cache=True)
+def add_by_run(totals: np.ndarray, rows: np.ndarray, first: int, n: int) -> None:
+    """totals[(first + i) // n] += rows[i] for i in ascending order: a total for each n workers."""
+    for i in range(rows.shape[0]):
+        total = totals[(first + i) // n]
+        for j in range(rows.shape[1]):
+            total[j] += rows[i, j]
+
+
 def ordered_sum(rows: np.ndarray) -> np.ndarray:
     """Sum of a (m, d) array over its first axis, row by row, shape (d,)."""
     total = np.zeros(rows.shape[1], rows.dtype)

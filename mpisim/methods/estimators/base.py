@@ -73,6 +73,8 @@ class Estimator(Stateful, ABC):
     unbiased : its proofs need E C(v) = v
     estimates_gradient : whether g^k is an estimate of grad f(x^k), as `mpisim check` then demands;
         False for local steps and Newton's directions
+    in_ensembles : its lines also advance an ensemble of runs (`mpisim.runs.ensemble`); of this
+        class alone, as the lines of those derived from it may not
     server_stepsize : the optimizer's step size, where gamma is that of steps at the workers
     """
 
@@ -87,6 +89,7 @@ class Estimator(Stateful, ABC):
     replayed: ClassVar[bool] = True
     unbiased: ClassVar[bool] = False
     estimates_gradient: ClassVar[bool] = True
+    in_ensembles: ClassVar[bool] = False
     server_stepsize: float | None = None
     star: Star
     oracle: Oracle

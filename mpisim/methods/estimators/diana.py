@@ -33,8 +33,8 @@ class Shifted(Estimator):
 
     def start_shifts(self, x: np.ndarray) -> None:
         """h_i^0 = 0, and their mean h^0."""
-        self.h_i = self.star.zeros(self.star.m, len(x))
-        self.h = self.star.zeros(len(x))
+        self.h_i = self.star.zeros(self.star.m, x.shape[-1])
+        self.h = self.star.zeros(*x.shape)
 
 
 class DianaFamily(Shifted, Participation):
@@ -86,6 +86,7 @@ class Diana(DianaFamily):
     alpha: float | Theory = "theory"
     rule: Literal["theorem", "published"] = "theorem"
     partial = True
+    in_ensembles = True
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         star = self.star

@@ -32,6 +32,7 @@ class Naive(Stochastic):
 
     direction: Direction = "up"
     unbiased = True
+    in_ensembles = True
 
     def start(self, x: np.ndarray) -> np.ndarray:
         return self.estimate(x)
@@ -111,15 +112,15 @@ class EF21(Stochastic):
 
     direction: Direction = "up"
     start_: Literal["dense", "compressed", "zero"] = "dense"
-    permk_tables = True
+    permk_tables = in_ensembles = True
 
     g_i = PerWorker("Markov states")
     g = AtServer("their mean")
     gt = Shared("what all ranks know of g")
 
     def start(self, x: np.ndarray) -> np.ndarray:
-        self.g_i = self.star.zeros(self.star.m, len(x))
-        self.g = self.gt = self.star.zeros(len(x))
+        self.g_i = self.star.zeros(self.star.m, x.shape[-1])
+        self.g = self.gt = self.star.zeros(*x.shape)
         if self.start_ == "zero":
             return self.estimate(x)
         gradients = self.lazy_gradients(x)

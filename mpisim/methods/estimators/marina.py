@@ -63,6 +63,7 @@ class Marina(MarinaFamily):
     p: float | Theory = "theory"
     theorem: MarinaTheorem = "marina"
     permk_tables = True
+    in_ensembles = True
 
     def check(self) -> None:
         super().check()

@@ -73,7 +73,13 @@ def sweep(
     points = on_first(control, lambda: _begin(folder, grid, comm.size, accept, spread.shard))
     with StopSignals() as signals:
         lines = PointLines(points, quiet)
-        task = Sweep(folder, points, signals, command, accept, spread.shard, group, lines)
+        how = accept, spread.shard, group, lines, spread.separate or size > 1
+        task = Sweep(folder, points, signals, command, *how)
+        if comm.rank == 0 and (together := task.together()):
+            lines.say(
+                f"{together} points differ in their step alone from others, and advance together"
+                " with these (--separate: each for itself)"
+            )
         for point in points if comm.rank == 0 else ():
             if point.status:
                 lines.ended(point.number)

@@ -13,6 +13,7 @@ from typing import Any
 from mpisim.comm.communicators import worker_ranks
 from mpisim.core.errors import InputError
 from mpisim.runs import identity
+from mpisim.runs.ensemble import key_of
 from mpisim.runs.experiment import Experiment, Run, parse
 from mpisim.runs.labels import Tables, differences, dimension, ranks_of, too_few
 from mpisim.runs.log import reader
@@ -119,6 +120,7 @@ class Experiments:
             size=float(run.rounds * (ROUND + n * max(d, 1))),
             bytes=float(n * experiment.method.estimator.numbers(d)) * itemsize,
             problem=problem_key(experiment),
+            alike=key_of(experiment),
         )
 
     def ended(self, point: Point, log: dict[str, Any], accept: bool) -> Outcome | None:

@@ -42,11 +42,14 @@ class Spread(NamedTuple):
     ranks_per_run : of the job, for a point that does not say how many ranks it needs
     jobs : processes that run points without mpirun; 0: the ranks of the job do
     shard : the points that this command runs; others are left to other commands
+    separate : whether each point runs for itself; else those that differ in their step alone
+        advance together where they can (`mpisim.runs.ensemble`)
     """
 
     ranks_per_run: int = 1
     jobs: int = 0
     shard: Shard = Shard()
+    separate: bool = False
 
 
 ONE_RANK = Spread()
@@ -104,6 +107,7 @@ class Point:
     size : of the run, relative to others: rounds x (a constant + workers x dimension)
     bytes : that the run takes at most, as far as this is known; 0 if it is not
     problem : equal for points with the same problem
+    alike : equal for points that can advance together; empty for one that cannot
     """
 
     name: str
@@ -122,6 +126,7 @@ class Point:
     size: float = dataclasses.field(default=0.0, compare=False, repr=False)
     bytes: float = dataclasses.field(default=0.0, compare=False, repr=False)
     problem: tuple[Any, ...] = dataclasses.field(default=(), compare=False, repr=False)
+    alike: str = dataclasses.field(default="", compare=False, repr=False)
 
     def end(self, outcome: Outcome) -> None:
         """Record how the point ended."""

@@ -95,9 +95,10 @@ class Board:
         self._line = StatusLine(hidden, interactive, self._begin)
         self._due = -math.inf  # when the summary is to be written next
 
-    def begins(self, number: int) -> None:
-        """A point begins that is to print its own progress."""
-        self.lines.begins(number, self._pace.left(self._clock() - self._begin))
+    def begins(self, number: int, more: int = 0) -> None:
+        """A point begins that is to print its own progress, with ``more`` beside it."""
+        beside = f" with {more} other step{'s' * (more != 1)}" if more else ""
+        self.lines.begins(number, beside + self._pace.left(self._clock() - self._begin))
 
     def update(self) -> int:
         """Take what has ended since the last call, and show the line if it is due; returns 0."""

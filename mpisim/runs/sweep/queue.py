@@ -23,6 +23,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.files import FileLock, Locked, write_json, writing
 from mpisim.core.machine import gigabytes
 from mpisim.runs.log.writer import lock_of
+from mpisim.runs.resume import nothing
 from mpisim.runs.stop import EXIT_CODES
 from mpisim.runs.sweep.plan import completed
 from mpisim.runs.sweep.points import Outcome, Point, folder_lock
@@ -30,6 +31,7 @@ from mpisim.runs.sweep.points import Outcome, Point, folder_lock
 NAME = ".side-by-side"  # and a token
 TAKEN, EXPECTED, ENDED = ".taken", ".expected", ".json"
 STOP, LOCK = "stop", "lock"
+TOGETHER, TOGETHER_BYTES = 32, 1 << 28  # that advance together at most: points, bytes of all
 _using = partial(writing, what="cannot be used")
 
 
@@ -142,6 +144,28 @@ class Queue:
                 return point
         return None
 
+    def take_alike(self, point: Point, stack: ExitStack) -> list[Point]:
+        """Further points that can advance together with ``point``, with the locks of their logs.
+
+        Not more than the group's share of those that are left, and what memory and caches bear.
+        """
+        if not (point.alike and is_fresh(point)):
+            return []
+        taken = self.claims.taken()
+        left = [one for one in self.points if one.number not in taken]
+        share = -(-(len(left) + 1) // self.groups)
+        most = int(min(share, TOGETHER, TOGETHER_BYTES / max(point.bytes, 1.0)))
+        found: list[Point] = []
+        for one in left:
+            if len(found) + 1 >= most:
+                break
+            if one.alike == point.alike and is_fresh(one) and self.claims.take(one.number):
+                with ExitStack() as lock:
+                    if self._lock(one, lock, False):
+                        stack.push(lock.pop_all())
+                        found.append(one)
+        return found
+
     def _lock(self, point: Point, stack: ExitStack, last: bool) -> bool:
         """Whether the point is to run; if it is busy it is put off, unless this is the ``last``."""
         try:
@@ -156,6 +180,11 @@ class Queue:
             self.claims.end(point.number, outcome)
             stack.close()
         return outcome is None
+
+
+def is_fresh(point: Point) -> bool:
+    """Whether it starts at round 0, as there is nothing of it."""
+    return not point.earlier and nothing(Path(point.log))
 
 
 def choose(

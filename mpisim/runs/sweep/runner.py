@@ -6,16 +6,18 @@ import dataclasses
 import os
 import signal
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
+from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 from mpisim.comm.communicators import Comm, on_subset, side_of
 from mpisim.comm.job import on_first, together
 from mpisim.core.errors import InputError
 from mpisim.core.terminal import report
+from mpisim.runs.ensemble import run_together
 from mpisim.runs.experiment import parse
 from mpisim.runs.identity import of_log
 from mpisim.runs.loop import run_rounds
@@ -24,7 +26,7 @@ from mpisim.runs.setup import ProblemCache, Setup
 from mpisim.runs.stop import COMPLETE, STOPPED, StopSignals
 from mpisim.runs.sweep.points import Group, Outcome, Point, Shard, stamp_of
 from mpisim.runs.sweep.progress import Board, PointLines
-from mpisim.runs.sweep.queue import Claims, Queue
+from mpisim.runs.sweep.queue import Claims, Queue, is_fresh
 
 GO_ON = "the same command continues"
 LOOK_SECONDS = 0.25
@@ -41,6 +43,7 @@ class Sweep:
     shard : the points that this sweep runs
     group : of several sweeps, this one
     lines : a line for each point
+    separate : whether no points advance together
     """
 
     folder: Path
@@ -51,6 +54,7 @@ class Sweep:
     shard: Shard
     group: Group
     lines: PointLines
+    separate: bool = False
 
     def waiting(self, with_ranks: bool | None) -> list[int]:
         """The points to run that ask for ranks, or do not; None: both. None left after a signal."""
@@ -61,6 +65,13 @@ class Sweep:
             and self.shard.has(point.number)
             and with_ranks in (None, point.ranks is not None)
         ]
+
+    def together(self) -> int:
+        """How many points can advance together with others."""
+        numbers = [] if self.separate else self.waiting(False)
+        points = [self.points[number] for number in numbers]
+        alike = Counter(point.alike for point in points if point.alike and is_fresh(point))
+        return sum(count for count in alike.values() if count > 1)
 
     def board(self, points: Sequence[Point], claims: Claims, live: bool = True) -> Board:
         """The display of these points."""
@@ -104,57 +115,85 @@ def run_points(
             point = on_first(side, lambda: queue.take(lock))
             if point is None:
                 return
+            alone = sweep.separate or comm.size > 1
+            points = [point] if alone else [point, *queue.take_alike(point, lock)]
             if size != (point.ranks or ranks):  # a rank that slept keeps what others have replaced
                 size, cache = point.ranks or ranks, ProblemCache()
             if board is not None:
                 board.update()
-                board.begins(point.number)
+                board.begins(point.number, len(points) - 1)
                 sweep.signals.go_on = sweep.left()
 
-            def expect(seconds: float, number: int = point.number) -> None:
+            def expect(number: int, seconds: float) -> None:
                 claims.expect(number, seconds)
                 if board is not None:
                     board.update()
 
             quiet = board is None or sweep.lines.quiet
-            how = {"quiet": quiet, "side_by_side": groups, "expected": expect}
-            outcome = on_subset(comm, size, lambda part: _run(sweep, point, cache, part, **how))  # noqa: B023
-            if comm.rank == 0:
-                claims.end(point.number, outcome)
+            outputs = [
+                Output(
+                    Path(one.log), force=True, resume=True, accept=sweep.accept,
+                    command=sweep.command, quiet=quiet or one is not point,
+                    earlier=Path(one.earlier) if one.earlier else None,
+                    side_by_side=groups,
+                    expected=partial(expect, one.number),
+                )
+                for one in points
+            ]  # fmt: skip
+            outcomes = on_subset(comm, size, lambda part: _run(sweep, points, outputs, cache, part))  # noqa: B023
+            for one, outcome in zip(points, outcomes if comm.rank == 0 else (), strict=False):
+                claims.end(one.number, outcome)
             if board is not None:
                 board.update()
-        if outcome.status in STOPPED:
+        if stopped := next((one.status for one in outcomes if one.status in STOPPED), ""):
             if comm.rank == 0:
-                claims.stop(outcome.status)
+                claims.stop(stopped)
             return
 
 
-def _run(sweep: Sweep, point: Point, cache: ProblemCache, comm: Comm, **how: Any) -> Outcome:
-    """Run a point on all ranks of ``comm``; ``how``: more keys of `Output`. Collective.
+def _run(
+    sweep: Sweep,
+    points: Sequence[Point],
+    outputs: Sequence[Output],
+    cache: ProblemCache,
+    comm: Comm,
+) -> list[Outcome]:
+    """Run a point, or several together, on all ranks of ``comm``. Collective.
 
-    The caller holds the lock of the log.
+    The caller holds the locks of the logs.
     """
-    earlier = Path(point.earlier) if point.earlier else None
-    flags = {"force": True, "resume": True, "accept": sweep.accept} | how
-    output = Output(Path(point.log), **flags, command=sweep.command, earlier=earlier)
-    start, control, stamp = monotonic(), comm.Dup(), ""
-    try:
+    start, control = monotonic(), comm.Dup()
+    setups: dict[int, Setup] = {}
+    outcomes: dict[int, Outcome] = {}
+    for point, output in zip(points, outputs, strict=True):
         config = tomllib.loads(point.config)
-        with sweep.signals.at_once() if how["side_by_side"] == 1 else nullcontext():
-            setup = together(control, lambda: Setup(parse(config), comm, cache))
-    except InputError as error:
-        if not error.agreed:
-            raise
-        status, reason = "skipped", str(error)
+        try:
+            with sweep.signals.at_once() if output.side_by_side == 1 else nullcontext():
+                setups[point.number] = together(control, lambda: Setup(parse(config), comm, cache))  # noqa: B023
+        except InputError as error:
+            if not error.agreed:
+                raise
+            outcomes[point.number] = Outcome("skipped", str(error), monotonic() - start)
+    able = [
+        dataclasses.replace(output, ensemble=len(setups))
+        for point, output in zip(points, outputs, strict=True)
+        if point.number in setups
+    ]
+    if len(setups) > 1:
+        ends = run_together([*setups.values()], able, sweep.signals)
     else:
-        end = run_rounds(setup, output, sweep.signals)
-        status, reason = end.status, ""
-        if status in STOPPED and comm.rank == 0:
-            report(sweep.signals.stopped(status, end.row["round"], output.log))
-        if status in COMPLETE and comm.rank == 0 and not end.before:
+        pairs = zip(setups.values(), able, strict=True)
+        ends = [run_rounds(setup, output, sweep.signals) for setup, output in pairs]
+    seconds = (monotonic() - start) / max(len(setups), 1)
+    for number, end, output in zip(setups, ends, able, strict=True):
+        stamp = ""
+        if end.status in STOPPED and comm.rank == 0:
+            report(sweep.signals.stopped(end.status, end.row["round"], output.log))
+        if end.status in COMPLETE and comm.rank == 0 and not end.before:
             stamp = stamp_of(end.sha256, of_log(end.attributes))
+        outcomes[number] = Outcome(end.status, "", seconds, stamp=stamp)
     control.Free()
-    return Outcome(status, reason, monotonic() - start, stamp=stamp)
+    return [outcomes[point.number] for point in points]
 
 
 class Watch:

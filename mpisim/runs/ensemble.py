@@ -1,0 +1,192 @@
+"""Ensembles: runs that differ in their step size alone, and advance together.
+
+Their coins, samples and draws are the same. So a method's lines are executed once a round, on
+arrays that have the rows of one run behind those of another. Each run has its own log, ledger,
+checkpoints and end, with the bits that they have when it runs alone; its seconds are its share. A
+run that ends leaves the ensemble.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mpisim.comm.byzantine import Server
+from mpisim.comm.clock import EVALUATE, PHASES, Clock, uncharged
+from mpisim.comm.ensemble import EnsembleStar
+from mpisim.core.protocols import Round
+from mpisim.methods.oracle import LazyGradients, Oracle
+from mpisim.runs.attributes import Durations
+from mpisim.runs.evaluation import End
+from mpisim.runs.experiment import Experiment
+from mpisim.runs.loop import Loop, with_record
+from mpisim.runs.record import Output, Record
+from mpisim.runs.rehearsal import rehearse
+from mpisim.runs.resume import Start
+from mpisim.runs.run_state import RunState
+from mpisim.runs.setup import Setup
+from mpisim.runs.stop import StopSignals
+
+FASTER = 2  # so many times as fast as one after the other, about
+
+
+def key_of(experiment: Experiment) -> str:
+    """Equal for experiments that can advance together; empty for one that has to run alone."""
+    method, run, problem = experiment.method, experiment.run, experiment.problem
+    parts = problem, method.estimator, method.optimizer, experiment.compressor
+    able = all(vars(type(part)).get("in_ensembles") for part in parts)
+    plain = experiment.server == Server() and experiment.attack is None and experiment.fleet is None
+    looks = run.debug or run.columns or getattr(problem, "test_", None)  # into rounds, or beyond f
+    upward = getattr(method.estimator, "direction", "up") == "up"
+    slower = problem.explicit and experiment.compressor.name == "topk"  # alone: few coordinates
+    fit = able and plain and upward and run.ranks is None and run.dtype == "float64"
+    if not fit or looks or slower:
+        return ""
+    table = experiment.table
+    return repr(table | {"method": table["method"] | {"stepsize": None}})
+
+
+def run_together(
+    setups: Sequence[Setup], outputs: Sequence[Output], signals: StopSignals
+) -> list[End]:
+    """Run experiments of one `key_of` from round 0 to their ends, on one rank.
+
+    The caller holds the locks of their logs.
+    """
+    ensemble = Ensemble(setups, outputs, signals)
+    everyone = ensemble.members
+    try:
+        alone = rehearse(setups[0])
+        times = [seconds * len(setups) / FASTER for seconds in alone[1:3]]
+        rehearsal = alone._replace(round_seconds=times[0], row_seconds=times[1])
+        for member in everyone:
+            member.setup.clock.charge(())
+            member.record.rehearsed(0, rehearsal)
+        with np.errstate(over="ignore", invalid="ignore"), uncharged(ensemble.clock):
+            ensemble.run()
+    finally:
+        for member in everyone:
+            if member.end is None:
+                member.record.close(None)
+    return [with_record(member.end, member.record) for member in everyone if member.end]
+
+
+class Given(Oracle):
+    """The oracle of a member: the ensemble has evaluated its losses and gradients."""
+
+    given: tuple[np.ndarray, np.ndarray]
+
+    def evaluate(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        self.clock.to(EVALUATE)
+        return self.given
+
+
+class Member(Loop):
+    """A run of an ensemble; ``end``: None while it goes on."""
+
+    end: End | None = None
+
+    def __init__(self, ensemble: Ensemble, setup: Setup, output: Output):
+        durations = Durations(setup.clock, setup.state.evaluator.path)
+        super().__init__(setup, Record(setup, output, Start(), durations), ensemble.signals)
+        self.ensemble = ensemble
+        self.oracle = Given(setup.problem, setup.clock, setup.oracle.samples)
+        self.state.oracle = self.state.evaluator.oracle = self.oracle
+
+    def save(self) -> None:
+        self.ensemble.hand_over(self)
+        super().save()
+
+
+class Ensemble(Loop):
+    """The loop of an ensemble, whose ``state`` has the arrays of all ``members`` that go on."""
+
+    def __init__(self, setups: Sequence[Setup], outputs: Sequence[Output], signals: StopSignals):
+        self.signals, self.setup, self.settings = signals, setups[0], setups[0].run
+        self.clock, self.round = Clock(), Round(self.settings.rounds)
+        self._shared_out = list(self.clock.seconds)
+        pairs = zip(setups, outputs, strict=True)
+        self.members = [Member(self, setup, output) for setup, output in pairs]
+        self._bind(np.stack([member.state.x for member in self.members]))
+
+    def _bind(self, x: np.ndarray) -> None:
+        """A state of the members, with their x (runs, d), bits and oracle calls."""
+        one, runs = self.members[0].setup, len(self.members)
+        star, problem = EnsembleStar(one.star, runs, self.clock, self.round), one.problem
+        parts = star, self.round, problem.repeated(runs), one.compressor, one.rows
+        self.state = RunState(one.experiment, *parts)
+        self.state.x = x
+        self.gamma: Any = np.array([[member.gamma] for member in self.members])
+        for run, member in enumerate(self.members):
+            star.ledger.restore(member.setup.star.ledger.state(), run)
+        self.state.oracle.restore(runs * self.members[0].oracle.calls)
+
+    def evaluation_due(self) -> bool:
+        return any(member.evaluation_due() for member in self.members)
+
+    def evaluate(self, k: int, logged: bool) -> End | None:
+        """The members' rows of x^k, checkpoints and ends; one of these when all have ended."""
+        state, clock, runs = self.state, self.clock, len(self.members)
+        clock.to(EVALUATE)
+        pairs = zip(clock.seconds[: len(PHASES)], self._shared_out, strict=False)
+        shares = [(now - before) / runs for now, before in pairs]
+        losses, gradients = None, None
+        if not state.problem.explicit:
+            losses, gradients = state.oracle.evaluate(state.x)
+        self._shared_out = list(clock.seconds)
+        for run, member in enumerate(self.members):
+            star, workers = member.setup.star, self._workers(run)
+            star.clock.charge(shares)
+            star.ledger.restore(state.star.ledger.state(run))
+            member.setup.round.k, member.state.x = k, state.x[run]
+            member.oracle.calls = state.oracle.calls // runs
+            if losses is not None and gradients is not None:
+                member.oracle.given = losses[workers], gradients[workers]
+            member.end = member.evaluate(k, logged)
+            if member.end is not None:
+                member.record.close(member.end)
+            star.clock.to(EVALUATE)
+        stay = [run for run, member in enumerate(self.members) if member.end is None]
+        if not stay:
+            return self.members[-1].end
+        if len(stay) < runs:
+            self._keep(stay)
+        elif not logged:
+            state.oracle.forget()
+        return None
+
+    def _workers(self, run: int) -> slice:
+        """The rows of a run's workers."""
+        n = self.state.star.n
+        return slice(run * n, (run + 1) * n)
+
+    def hand_over(self, member: Member) -> None:
+        """Give a member its part of the state, which is that of the run alone."""
+        _give(self.state, [self.members.index(member)], member.state)
+
+    def _keep(self, stay: list[int]) -> None:
+        """Go on with these runs."""
+        before, self.members = self.state, [self.members[run] for run in stay]
+        self._bind(before.x[stay])
+        _give(before, stay, self.state)
+
+
+def _give(ensemble: RunState, runs: list[int], to: RunState) -> None:
+    """Restore what an ensemble has of some runs, in the state of these or of one of them."""
+    n, alone = ensemble.star.n, to.x.ndim == 1
+    workers = (np.array(runs)[:, None] * n + np.arange(n)).ravel()
+
+    def part(value: Any, place: str) -> Any:
+        if isinstance(value, LazyGradients):
+            return LazyGradients(to.problem, part(value.x, "Shared"))
+        if not isinstance(value, np.ndarray):
+            return value  # the same in all runs
+        if place == "PerWorker":
+            return value[workers]
+        return value[runs[0]] if alone else value[runs]
+
+    for title, its in to.parts.items():
+        values, declared = ensemble.parts[title].state(), its.declared
+        its.restore({name: part(value, declared[name].place) for name, value in values.items()})

@@ -1,0 +1,294 @@
+"""Ensembles: each run's log is that of the run alone, whatever the others do."""
+
+import itertools
+import signal
+from contextlib import suppress
+
+import h5py
+import numpy as np
+import pytest
+
+from mpisim.cli import main
+from mpisim.comm.communicators import OneProcess
+from mpisim.comm.ledger import Ledger
+from mpisim.compressors.base import COMPRESSORS
+from mpisim.core.errors import Diverged
+from mpisim.methods.estimators.base import ESTIMATORS
+from mpisim.methods.optimizers import OPTIMIZERS
+from mpisim.problems.base import PROBLEMS
+from mpisim.runs.ensemble import key_of, run_together
+from mpisim.runs.experiment import parse
+from mpisim.runs.record import Output
+from mpisim.runs.setup import ProblemCache, Setup
+from mpisim.runs.stop import StopSignals
+from mpisim.runs.sweep.points import read_summary
+from tests.helpers import run_tables, table
+from tests.problems.support import FORMS, attach, make_rows
+from tests.resumes import differences
+from tests.runs.sweep.support import write
+
+QUADRATIC = {"name": "quadratic", "workers": 6, "dimension": 20, "noise": 0.3}
+TASKS = {  # name: the tables that replace those of `table`
+    "logistic": {"name": "logistic", "l2": 0.01},
+    "nonconvex-loss": {"name": "nonconvex-loss", "bias": True},
+    "least-squares": {"name": "least-squares"},
+    "quadratic": QUADRATIC,
+}
+METHODS = {
+    "marina": {"p": 0.3},
+    "diana": {"alpha": 0.2},
+    "naive": {},
+    "ef21": {},
+}
+CODES = {
+    "identity": {},
+    "randk": {"k": 4},
+    "permk": {"groups": 2},
+    "qsgd": {"s": 3},
+    "natural": {},
+    "topk": {"k": 3},
+}
+STEPS = [0.01, 0.02, 0.05]
+
+
+def tables(method, compressor, problem=None, step=0.1, rounds=24, **run):
+    """An experiment."""
+    of_method = {"estimator": method, "optimizer": "gd", "stepsize": step} | METHODS[method]
+    code = {"name": compressor} | CODES[compressor]
+    made = table(of_method, code, problem=problem, rounds=rounds, log_every=4, **run)
+    return made | ({"problem": problem} if problem == QUADRATIC else {})
+
+
+def together(experiments, folder, watch=None):
+    """Run them as one ensemble; their ends and logs."""
+    cache = ProblemCache()
+    setups = [Setup(parse(one), OneProcess(), cache) for one in experiments]
+    assert len({key_of(setup.experiment) for setup in setups} - {""}) == 1
+    logs = [folder / f"together-{i}.h5" for i in range(len(setups))]
+    outputs = [Output(log, quiet=True, ensemble=len(logs)) for log in logs]
+    with StopSignals() as signals:
+        signals.watch = watch or signals.watch
+        return run_together(setups, outputs, signals), logs
+
+
+def require_same(experiments, logs, folder):
+    """Each log is that of its run alone, clocks apart."""
+    for i, (one, log) in enumerate(zip(experiments, logs, strict=True)):
+        alone = folder / f"alone-{i}.h5"
+        with suppress(Diverged):
+            run_tables(one, alone, OneProcess(), quiet=True)
+        assert differences(alone, log) == []
+
+
+PAIRS = [*itertools.product(TASKS, METHODS, CODES)]
+PAIRS = [pair for pair in PAIRS if (pair[0], pair[2]) != ("quadratic", "topk")]
+
+
+@pytest.mark.drawn(10)
+@pytest.mark.parametrize(("problem", "method", "compressor"), PAIRS)
+def test_logs_are_those_of_the_runs_alone(problem, method, compressor, tmp_path):
+    experiments = [tables(method, compressor, TASKS[problem], step) for step in STEPS]
+    _, logs = together(experiments, tmp_path)
+    require_same(experiments, logs, tmp_path)
+
+
+@pytest.mark.drawn(3)
+@pytest.mark.parametrize("problem", TASKS)
+@pytest.mark.parametrize("method", ["naive", "ef21"])
+def test_minibatches(problem, method, tmp_path):
+    experiments = [tables(method, "randk", TASKS[problem], step) for step in STEPS]
+    for one in experiments:
+        one["method"] |= {"batch": 1}
+    _, logs = together(experiments, tmp_path)
+    require_same(experiments, logs, tmp_path)
+
+
+@pytest.mark.parametrize("keys", [{"split": "homogeneous"}, {"workers": 1}])
+def test_workers_with_the_same_rows(keys, tmp_path):
+    problem = TASKS["logistic"] | keys
+    experiments = [tables("diana", "randk", problem, step) for step in STEPS]
+    _, logs = together(experiments, tmp_path)
+    require_same(experiments, logs, tmp_path)
+
+
+def test_more_runs_than_lanes(tmp_path):
+    experiments = [tables("marina", "permk", TASKS["logistic"], 0.01 * i) for i in range(1, 12)]
+    _, logs = together(experiments, tmp_path)
+    require_same(experiments, logs, tmp_path)
+
+
+def test_momentum_schedules_and_accuracies(tmp_path):
+    """What a run may have beside its method, all at once."""
+    stop = {"suboptimality": 0.05, "divergence": 1e3}
+    more = {"optimizer": "heavy-ball", "schedule": {"at": [0.25]}, "weight_decay": 1e-3}
+    experiments = [
+        tables("diana", "qsgd", TASKS["logistic"], step, reference=True, stop=stop)
+        for step in (0.1, 0.3, 1.0, 1e9)
+    ]
+    for one in experiments:
+        one["method"] |= more
+    _, logs = together(experiments, tmp_path)
+    require_same(experiments, logs, tmp_path)
+
+
+# {problem: steps}: the second diverges, and the last reaches the accuracy
+ENDS = {"logistic": ([0.01, 1e60, 0.012, 1.0], 0.05), "quadratic": ([1e-4, 1e9, 2e-4, 0.5], 0.05)}
+
+
+@pytest.mark.drawn(3)
+@pytest.mark.parametrize("problem", ENDS)
+@pytest.mark.parametrize("method", METHODS)
+def test_runs_that_end_leave(method, problem, tmp_path):
+    steps, accuracy = ENDS[problem]
+    how = {"rounds": 60, "stop": {"grad_norm_sq": accuracy}}
+    experiments = [tables(method, "natural", TASKS[problem], step, **how) for step in steps]
+    ends, logs = together(experiments, tmp_path)
+    assert [end.status for end in ends] == ["done", "diverged", "done", "done"]
+    rounds = [end.row["round"] for end in ends]
+    assert rounds[::2] == [60, 60] and all(0 < k < 60 for k in rounds[1::2])
+    require_same(experiments, logs, tmp_path)
+
+
+@pytest.mark.drawn(3)
+@pytest.mark.parametrize("problem", ENDS)
+@pytest.mark.parametrize("method", METHODS)
+def test_an_interrupted_run_goes_on_alone(method, problem, tmp_path):
+    """From a checkpoint of its own; another one has left before."""
+    steps = [0.01, 1e300, 0.02]
+    experiments = [tables(method, "qsgd", TASKS[problem], step, rounds=40) for step in steps]
+    looks = itertools.count()
+    ends, logs = together(experiments, tmp_path, lambda: signal.SIGINT * (next(looks) > 14))
+    assert [end.status for end in ends] == ["interrupted", "diverged", "interrupted"]
+    assert all(4 < end.row["round"] < 40 for end in ends[::2])
+    for one, log in zip(experiments[::2], logs[::2], strict=True):
+        run_tables(one, log, OneProcess(), quiet=True, resume=True)
+        with h5py.File(log) as file:
+            assert file.attrs["ensemble"] == 3 and file.attrs["status"] == "done"
+    require_same(experiments, logs, tmp_path)
+
+
+ABLE = {"problem": TASKS["logistic"] | {"data": "sample", "workers": 3}}
+ABLE |= {"method": {"name": "marina", "stepsize": 0.1}, "compressor": {"name": "randk", "k": 3}}
+ABLE |= {"run": {"rounds": 10}}
+NO_DATA = {"data": None, "l2": None}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"method": {"name": "vr-marina", "batch": 2}},
+        {"method": {"name": "dcgd", "direction": "both"}},
+        {"method": {"optimizer": "amsgrad"}},
+        {"compressor": {"name": "bernoulli", "p": 0.5, "k": None}},
+        {"problem": {"name": "logistic-nonconvex-reg"}},
+        {"problem": {"name": "quadratic", **NO_DATA}, "compressor": {"name": "topk"}},
+        {"problem": {"test": "sample"}},
+        {"run": {"columns": ["uniform"]}},
+        {"run": {"debug": True}},
+        {"run": {"dtype": "float32"}},
+        {"run": {"ranks": 1}},
+        {"attack": {"name": "sign-flip", "share": 0.2}},
+        {"server": {"aggregate": "median"}},
+        {"fleet": {"links": "mlab:BR", "devices": "phones", "seconds": 1e-3}},
+    ],
+)
+def test_what_runs_alone(change):
+    merged = {name: ABLE.get(name, {}) | change.get(name, {}) for name in ABLE | change}
+    for name in ("compressor", "problem"):
+        merged[name] = {k: v for k, v in merged[name].items() if v is not None}
+    assert key_of(parse(merged)) == "" != key_of(parse(ABLE))
+
+
+def test_only_steps_may_differ():
+    def key(**change):
+        return key_of(parse({name: ABLE[name] | change.get(name, {}) for name in ABLE}))
+
+    assert key() == key(method={"stepsize": "theory"}) == key(method={"stepsize": {"theory": 2.0}})
+    others = [{"method": {"p": 0.5}}, {"compressor": {"k": 4}}, {"problem": {"l2": 0.2}}]
+    others += [{"run": {"rounds": 11}}, {"run": {"seed": 2}}, {"run": {"stop": {"loss": 0.1}}}]
+    assert len({key(), *(key(**other) for other in others)}) == 1 + len(others)
+
+
+def test_all_that_can_advance_together_is_tried_here():
+    able = [
+        {name for name in names if vars(names[name]).get("in_ensembles")}
+        for names in (PROBLEMS, ESTIMATORS, COMPRESSORS, OPTIMIZERS)
+    ]
+    assert able == [set(TASKS), set(METHODS), set(CODES), {"gd", "heavy-ball"}]
+
+
+@pytest.mark.parametrize("runs", [2, 11])
+@pytest.mark.parametrize("form", FORMS)
+def test_the_problem_of_an_ensemble_has_the_bits_of_the_problem(form, runs):
+    a, y = make_rows(form)
+    ranges = [(0, 300), (300, 301), (301, 700)]
+    problem = attach("nonconvex-loss", a, y, ranges, dense=form == "dense", l2=0.1)
+    xs = np.random.default_rng(1).normal(size=(runs, problem.d))
+    of_all, parts = problem.repeated(runs), [problem.losses_and_gradients(x) for x in xs]
+    losses, gradients = of_all.losses_and_gradients(xs)
+    assert losses.tobytes() == np.concatenate([loss for loss, _ in parts]).tobytes()
+    rows = np.concatenate([gradient for _, gradient in parts])
+    assert gradients.tobytes() == rows.tobytes() == of_all.gradients(xs).tobytes()
+    with pytest.raises(ValueError, match="points of shape"):
+        of_all.gradients(xs[1:])
+
+
+def test_each_run_has_its_own_bits():
+    """All three workers of both runs send, then worker 2 of the first and 0 of the second twice."""
+    ledger = Ledger(3, 2)
+    bits = np.array([8, 16, 24, 1, 2, 3])
+    ledger.up(bits, 10 * bits, -(-bits // 8), 32)
+    payload = np.array([5, 7, 9])
+    ledger.up(payload, payload, np.array([1, 1, 2]), 0, np.array([2, 3, 3]))
+    ledger.down(100, 132)
+    ledger.end_round()
+    names = {"bits_up": [53, 22], "bits_down": [100, 100], "bits_up_max": [29, 17]}
+    names |= {"framing_bits_up": [3 * 32 + 3, 3 * 32 + 18 + 8], "framing_bits_down": [32, 32]}
+    names |= {"paper_bits_up": [485, 76], "messages_up": [4, 5]}
+    assert dict(zip(names, ledger.counts.T.tolist(), strict=True)) == names
+    assert ledger.worker_bits_up.tolist() == [8, 16, 29, 17, 2, 3]
+    one = Ledger(3)
+    one.restore(ledger.state(1))
+    assert list(one.totals.values()) == [n[1] for n in names.values()]
+    assert one.worker_bits_up.tolist() == [17, 2, 3]
+
+
+GRID = """
+method.stepsize = [0.1, 0.2, 1e300]
+run.seed = [1, 2]
+"""
+
+
+def attributes(points, name):
+    return {point.name: h5py.File(point.log).attrs[name] for point in points}
+
+
+def test_a_sweep_advances_steps_together(tmp_path, capfd):
+    base = ["sweep", str(write(tmp_path, GRID)), "--out"]
+    assert main([*base, str(tmp_path / "together")]) == 0
+    line = "6 points differ in their step alone from others, and advance together with these"
+    assert capfd.readouterr().out.count(line) == 1
+    assert main([*base, str(tmp_path / "separate"), "--separate"]) == 0
+    assert line not in capfd.readouterr().out
+    points, alone = (read_summary(tmp_path / name) for name in ("together", "separate"))
+    assert [p.status for p in points] == [p.status for p in alone]
+    assert [p.status for p in points].count("diverged") == 2
+    assert set(attributes(points, "ensemble").values()) == {3}
+    assert set(attributes(alone, "ensemble").values()) == {1}
+    for one, other in zip(points, alone, strict=True):
+        assert differences(one.log, other.log) == [] and one.seconds is not None
+    assert main([*base, str(tmp_path / "together")]) == 0
+    assert "6 of them complete before" in capfd.readouterr().out
+
+
+def test_points_that_have_begun_or_have_ranks_run_alone(tmp_path, capfd):
+    """One was interrupted in its ensemble; the sweep goes on with it by itself."""
+    file = write(tmp_path, "method.stepsize = [0.1, 0.2]")
+    base = ["sweep", str(file), "--out", str(tmp_path / "logs")]
+    assert main([*base, "--set", "run.ranks=1"]) == 0
+    assert "advance together" not in capfd.readouterr().out
+    assert set(attributes(read_summary(tmp_path / "logs"), "ensemble").values()) == {1}
+    assert main([*base, "--set", "run.rounds=20"]) == 0
+    assert "2 points differ" in capfd.readouterr().out
+    assert main([*base, "--set", "run.rounds=30"]) == 0  # they go on from those with 20 rounds
+    assert "differ in their step" not in capfd.readouterr().out
