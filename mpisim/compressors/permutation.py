@@ -62,12 +62,9 @@ class Permuted(SeededCompressor):
         return deal_slots(draw.group_words(1, self.n, repetition), *self._slots)
 
     def form(self, draw: Draw) -> SeededForm:
-        key = (draw.streams, draw.purpose, draw.round, draw.message, draw.copies)
+        key = (draw.streams, draw.purpose, draw.round, draw.message, draw.runs)
         if key not in self._last:
-            rows = self.deal(draw)
-            if draw.copies > 1:
-                rows = repeated(*rows, draw.copies)
-            form = self._made(slice(None), *rows)
+            form = self._made(slice(None), *self._of_runs(draw))
             self._last.clear()
             self._last[key] = form
         every = self._last[key]
@@ -85,6 +82,15 @@ class Permuted(SeededCompressor):
         else:
             return every
         return self._made(workers, ptr, indices)
+
+    def _of_runs(self, draw: Draw) -> Rows:
+        """What `deal` gives, for all runs of an ensemble."""
+        draws = draw.of_runs()
+        dealt = {one: self.deal(one) for one in dict.fromkeys(draws)}
+        if len(dealt) > 1:
+            return stacked([dealt[one] for one in draws])
+        rows = dealt[draws[0]]
+        return rows if len(draws) == 1 else repeated(*rows, len(draws))
 
     def _made(self, workers: Any, ptr: np.ndarray, indices: np.ndarray) -> SeededForm:
         scale = self.scale
