@@ -80,7 +80,7 @@ class Draw:
     runs : the random numbers of each run of an ensemble, see `EnsembleDraw`; else empty
     """
 
-    runs = ()
+    runs = tuple[Streams, ...]()  # no field, but of an ensemble
 
     streams: Streams
     purpose: str

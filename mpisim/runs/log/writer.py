@@ -30,7 +30,7 @@ from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION, Column, row_type, wor
 
 FLUSH_SECONDS = 1.0  # within which rows are in the journal, and the first ones in the HDF5 file
 BEHIND_SECONDS, BEHIND_SHARE = 10.0, 0.1  # by how much the HDF5 file may be behind; of elapsed ones
-COST_SHARE = 0.1  # of the run's time that writing the HDF5 file takes at most, about
+COST_SHARE = 0.1  # of the time that writing the HDF5 files takes at most, about
 # Of a log's name; no longer ones.
 BESIDE = ("{}.ckpt", "{}.ckpt.old", "{}.journal", ".{}.lock", ".{}.journal.new")
 
@@ -137,7 +137,8 @@ class LogWriter:
 
     def _write_if_due(self, seconds: float, by: float) -> None:
         """Write the HDF5 file if by then it is older than that, and is written quickly enough."""
-        if by - self._written >= max(seconds, self._cost / COST_SHARE):
+        cost = self._cost * self.attributes.get("ensemble", 1)  # of all its runs
+        if by - self._written >= max(seconds, cost / COST_SHARE):
             with self._one_line():
                 self._write("running")
             self._first = False
