@@ -64,7 +64,8 @@ class Permuted(SeededCompressor):
     def form(self, draw: Draw) -> SeededForm:
         key = (draw.streams, draw.purpose, draw.round, draw.message, draw.runs)
         if key not in self._last:
-            form = self._made(slice(None), *self._of_runs(draw))
+            rows = self._of_runs(draw) if draw.runs else self.deal(draw)
+            form = self._made(slice(None), *rows)
             self._last.clear()
             self._last[key] = form
         every = self._last[key]
@@ -84,13 +85,12 @@ class Permuted(SeededCompressor):
         return self._made(workers, ptr, indices)
 
     def _of_runs(self, draw: Draw) -> Rows:
-        """What `deal` gives, for all runs of an ensemble."""
+        """`deal`, for all runs of an ensemble."""
         draws = draw.of_runs()
         dealt = {one: self.deal(one) for one in dict.fromkeys(draws)}
         if len(dealt) > 1:
             return stacked([dealt[one] for one in draws])
-        rows = dealt[draws[0]]
-        return rows if len(draws) == 1 else repeated(*rows, len(draws))
+        return repeated(*dealt[draws[0]], len(draws))
 
     def _made(self, workers: Any, ptr: np.ndarray, indices: np.ndarray) -> SeededForm:
         scale = self.scale

@@ -116,8 +116,8 @@ class Draw:
         )
 
     def of_runs(self) -> list[Draw]:
-        """The draw of each run of an ensemble, the same object for the same seed; else itself."""
-        return [self]
+        """The draw of each run of an ensemble; the same object for the same seed."""
+        return []
 
     def words(self, count: int) -> np.ndarray:
         """Shape (workers, count), uint64."""
