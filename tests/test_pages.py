@@ -157,12 +157,13 @@ def built_in(named) -> bool:
     return kind.__module__.startswith("mpisim.")
 
 
-@pytest.fixture
-def generated(monkeypatch):
+@pytest.fixture(scope="module")
+def generated():
     """The texts that the site's pages have from the code, by name."""
-    monkeypatch.syspath_prepend(ROOT / "docs/extensions")
-    module = pytest.importorskip("generated_tables")
-    return {name: write() for name, write in module.GENERATORS.items()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "docs/extensions")
+        module = pytest.importorskip("generated_tables")
+        yield {name: write() for name, write in module.GENERATORS.items()}
 
 
 def test_pages_hold_what_the_code_says(generated):
@@ -175,43 +176,13 @@ def test_pages_hold_what_the_code_says(generated):
 
 
 # What docstrings write for a terminal, and what the field's papers print.
-TYPESET = r"""
-|x^{k+1} - x*| <= (1/n) sum_i |v_i|^2
-  $\lVert x^{k+1} - x^\star\rVert \le \frac{1}{n} \sum_i \lVert v_i\rVert^2$
-E |C(v) - v|^2 = (1 - alpha) |v|^2 for every v
-  $\mathbb{E} \lVert C(v) - v\rVert^2 = (1 - \alpha) \lVert v\rVert^2$ for every $v$
-l_j = s |v_j| / |v| rounded at random
-  $l_j = s \lvert v_j\rvert / \lVert v\rVert$ rounded at random
-f_i(x) = mean (a . x - y)^2, or the sum
-  $f_i(x) = \operatorname{mean} (a \cdot x - y)^2$, or the sum
-A worker with A_i = t_i T, the mean of x
-  A worker with $A_i = t_i T$, the mean of $x$
-a = max(4 / p, 8 / alpha) in a round
-  $a = \max(4 / p, 8 / \alpha)$ in a round
-L_i^{†1/2} x_i^ and L_i;jk of a matrix a x b
-  $L_i^{\dagger1/2} \hat{x}_i$ and $L_{i;jk}$ of a matrix $a \times b$
-x^0 = (sqrt(d), 0, ..., 0), the k-th of 2^b
-  $x^0 = (\sqrt{d}, 0, \dots, 0)$, the $k$-th of $2^b$
-S = <R v, c> / |c|^2, Diag(L_i) and lambda_max
-  $S = \langle R v, c\rangle / \lVert c\rVert^2$, $\operatorname{Diag}(L_i)$ and $\lambda_{\max}$
-x = x + (1/r) sum over S^k of C(x) (option I)
-  $x = x + \frac{1}{r} \sum_{S^k} C(x)$ (option I)
-DIANA, Algorithm 1, lines 4-10 (Sun et al.)
-  DIANA, Algorithm 1, lines 4-10 (Sun et al.)
-n = 10,000 and lambda = 1e-6, 1.9e7 L, K << d
-  $n = \text{10,000}$ and $\lambda = 10^{-6}$, $1.9 \cdot 10^{7} L$, $K \ll d$
-1 / (L (1 + omega / sqrt n)) until E f(x^K) <= epsilon
-  $1 / (L (1 + \omega / \sqrt{n}))$ until $\mathbb{E} f(x^K) \le \varepsilon$
-K = ceil(d/n) numbers of a d_f x d_e matrix
-  $K = \operatorname{ceil}(d/n)$ numbers of a $d_f \times d_e$ matrix
-"""
+TYPESET = Path(__file__).with_name("typeset.txt").read_text().splitlines()
 
 
 def test_formulas_are_typeset(generated):
     from docstrings import typeset
 
-    lines = TYPESET.strip().splitlines()
-    for written, printed in zip(lines[::2], lines[1::2], strict=True):
+    for written, printed in zip(TYPESET[::2], TYPESET[1::2], strict=True):
         assert typeset(written) == printed.strip()
 
 

@@ -25,7 +25,7 @@ def test_randk_on_ones_errs_by_omega_exactly():
     assert np.all(row.bits == 32 * 40 / 400)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("spec", [spec for specs in card.CHART.values() for spec in specs], ids=str)
 def test_no_compressor_is_below_the_bound_on_the_sphere(spec):
     """The uncertainty principle, of which normal vectors are the typical case."""

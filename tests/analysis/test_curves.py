@@ -158,7 +158,7 @@ def require_on_page(figure):
         assert (edge == 255).all()  # nothing is cut off there
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("size", [None, (8.0, 6.0)])
 @pytest.mark.parametrize("long", [False, True])
 @pytest.mark.parametrize("count", [2, 5, 9])

@@ -1,6 +1,6 @@
 """Started by test_layouts under mpirun: experiments.toml on 1 rank, and on 2, 3 or 6.
 
-The argument is a seed, which draws one in twenty of the experiments, each in one of six layouts.
+The argument is a seed, which draws one in forty of the experiments, each in one of six layouts.
 With --all instead (`make trial`) all are run in all layouts. Then runs that other ranks continue.
 Where there are three ranks, they wait asleep.
 
@@ -43,10 +43,10 @@ def experiments() -> Iterator[dict[str, Any]]:
         yield from product_of(grid)
 
 
-def some(cases: Iterable[T], seed: int | None) -> list[T]:
-    """One in twenty of the cases, drawn by ``seed``, in random order; all if it is None."""
+def some(cases: Iterable[T], seed: int | None, one_in: int) -> list[T]:
+    """One in so many of the cases, drawn by ``seed``, in random order; all if it is None."""
     every = list(cases)
-    return every if seed is None else Random(seed).sample(every, len(every) // 20)
+    return every if seed is None else Random(seed).sample(every, len(every) // one_in)
 
 
 def compare(groups: dict[int, MPI.Intracomm], folder: Path, seed: int | None) -> int:
@@ -55,7 +55,7 @@ def compare(groups: dict[int, MPI.Intracomm], folder: Path, seed: int | None) ->
     different = count = 0
     one, log = folder / "one.h5", folder / "log.h5"
     turns = itertools.cycle([LAYOUTS] if seed is None else [[layout] for layout in LAYOUTS])
-    for tables, turn in zip(some(experiments(), seed), turns, strict=False):
+    for tables, turn in zip(some(experiments(), seed, 40), turns, strict=False):
         count += 1
         most = tables["problem"].get("workers", world.size)  # ranks with workers
         possible = [(r, layout) for r, layout in turn if r - (layout == "dedicated") <= most]
@@ -77,7 +77,7 @@ def compare_resumed(groups: dict[int, MPI.Intracomm], folder: Path, seed: int | 
     different = count = 0
     full, parts = folder / "full.h5", folder / "parts.h5"
     turns = itertools.cycle([(2, 3, "dedicated"), (3, 1, "shared"), (1, 3, "dedicated")])
-    several = some(resumes.experiments(), seed)
+    several = some(resumes.experiments(), seed, 20)
     for (name, tables), (before, after, layout) in zip(several, turns, strict=False):
         count += 1
         first = tables["run"] | {"rounds": resumes.FIRST}

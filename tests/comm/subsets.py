@@ -58,12 +58,12 @@ def results_and_errors(folder: Path) -> None:
     assert str(error) == f"no, says rank {WORLD.rank if WORLD.rank < 2 else 0}"
 
     def idle(part):
-        time.sleep(1.0)
+        time.sleep(0.5)
 
     before = time.process_time()
     on_subset(WORLD, 2, idle)
     busy = time.process_time() - before
-    assert WORLD.rank < 2 or busy < 0.2, f"a rank that sleeps takes {busy} s of 1 s"
+    assert WORLD.rank < 2 or busy < 0.2, f"a rank that sleeps takes {busy} s of 0.5 s"
 
 
 def one_run(folder: Path) -> None:
@@ -135,11 +135,10 @@ def sweep(folder: Path) -> None:
     assert [(p.ranks, p.status) for p in ended] == [(None, "done"), (2, "done"), (4, "done")]
 
 
-def terminate(seconds: float) -> None:
-    """SIGTERM so many seconds after this process hears it."""
-    while signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+def terminate(folder: Path, runs: int) -> None:
+    """SIGTERM to this process as soon as it hears it and so many runs have logs in the folder."""
+    while signal.getsignal(signal.SIGTERM) == signal.SIG_DFL or len([*folder.glob("*.h5")]) < runs:
         time.sleep(0.01)
-    time.sleep(seconds)
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -147,9 +146,10 @@ def stopped(folder: Path) -> None:
     """SIGTERM reaches all ranks, also those that sleep; the sweep ends with the run."""
     tables = table(MARINA, RANDK, rounds=10**7, log_every=10**6, ranks=2)
     _, points = grid.points(tables | {"sweep": {"run": {"seed": [1, 2]}}}, [], "logs")
-    alarm = threading.Thread(target=terminate, args=(1.5,))
+    place = folder / "stopped"
+    alarm = threading.Thread(target=terminate, args=(place, 1))
     alarm.start()
-    ended = executor.sweep(folder / "stopped", points, WORLD)
+    ended = executor.sweep(place, points, WORLD)
     alarm.join()
     assert [p.status for p in ended] == ["terminated", ""]
 
@@ -191,9 +191,10 @@ def stopped_side_by_side(folder: Path) -> None:
     tables = table(MARINA, RANDK, rounds=10**7, log_every=10**6)
     sweep = {"run": {"seed": [1, 2, 3, 4, 5, 6]}, "way": [{}, {"run": {"ranks": 1}}]}
     _, points = grid.points(tables | {"sweep": sweep}, [], "logs")
+    place = folder / "stopped side by side"
     if WORLD.rank == 2:
-        threading.Thread(target=terminate, args=(2.0,)).start()
-    ended = executor.sweep(folder / "stopped side by side", points, WORLD)
+        threading.Thread(target=terminate, args=(place, 4)).start()
+    ended = executor.sweep(place, points, WORLD)
     assert Counter(p.status for p in ended) == {"terminated": 4, "": 8}
     assert all(p.ranks is None for p in ended if p.status)
 

@@ -86,7 +86,7 @@ def test_bad_data_on_a_rank_ends_the_job(tmp_path):
     prepare(tmp_path)
     [arguments] = [arguments for name, arguments, _ in CASES if name == "no colon"]
     arguments = [a.replace("{d}", str(tmp_path)) for a in arguments]
-    job = mpirun(3, "-m", "mpisim", *arguments, cwd=ROOT)
+    job = mpirun(2, "-m", "mpisim", *arguments, cwd=ROOT)
     lines = [line for line in job.stderr.splitlines() if line.startswith("mpisim: ")]
     assert job.returncode == 2 and len(lines) == 1 and "no-colon:2: '2' has no colon" in lines[0]
 

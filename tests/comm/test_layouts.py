@@ -12,7 +12,7 @@ from tests.comm.layouts import experiments
 
 @needs_mpirun
 def test_some_methods_and_compressors_on_1_2_3_and_6_ranks(seed):
-    """One in twenty of the experiments, drawn by the seed; `make trial` runs them all."""
+    """One in forty of the experiments, drawn by the seed; `make trial` runs them all."""
     job = mpirun(6, "-m", "mpi4py", "-m", "tests.comm.layouts", str(seed), cwd=ROOT)
     assert job.returncode == 0, job.stdout[-3000:] + job.stderr[-3000:]
     assert job.stdout.count(" 0 differences") == 2

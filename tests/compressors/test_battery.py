@@ -85,29 +85,6 @@ def draws(case, compressor) -> bool:
 
 @pytest.mark.drawn(10)
 @each_case
-def test_draws_differ_between_workers_and_rounds(case):
-    d, n = 40, 6
-    compressor = case.bind(d, n)
-    v = np.tile(vectors(1, d)[0], (n, 1))
-    rounds = [compressor.compress(v, draw(n, round=r)).decoded() for r in range(20)]
-    every = {row.tobytes() for c in rounds for row in c}
-    if not draws(case, compressor):
-        assert len(every) == 1
-    elif case.table["name"] == "toplek":
-        assert len(every) == 2
-    elif case.table["name"] == "randseqk":
-        assert 30 < len(every) <= d
-    elif case.table["name"] == "bernoulli":
-        assert {len({row.tobytes() for row in c}) for c in rounds} == {1, 2}
-    elif case.table["name"] in ("block-permutation", "pattern"):
-        assert len(every) == (2 if "blocks" in case.table else 3)
-        assert len({c.tobytes() for c in rounds}) > 10
-    else:
-        assert len(every) > 100
-
-
-@pytest.mark.drawn(10)
-@each_case
 def test_a_client_that_draws_again(case):
     """Its messages are independent; the others' do not change, in any block of workers."""
     n, d = 6, 40

@@ -21,7 +21,7 @@ from tests.compressors.smooth_support import (
     spd,
     vectors,
 )
-from tests.helpers import dense, run_tables, table
+from tests.helpers import run_tables, table
 from tests.theory.support import true_cal_L
 from tests.wire.messages import contents
 
@@ -250,35 +250,8 @@ def test_the_baselines_of_the_paper_are_the_defaults(d, n, s):
 
 LOGISTIC = {"name": "logistic", "l2": 1e-3, "split": "sorted-by-norm", "scale": "row-max-abs"}
 DIANA = {"name": "diana", "stepsize": "theory"}
-DCGD = {"name": "dcgd", "stepsize": "theory"}
 
 
 def run(method, compressor, **keys):
     keys = {"problem": LOGISTIC, "rounds": 12, "workers": 6} | keys
     return run_tables(table(method, compressor, **keys))
-
-
-def test_theory_steps():
-    """1 / (L + 2 cal-L_max / n), 1 / (L + 6 cal-L_max / n) and 1 / (1 + omega_max), by NumPy."""
-    rows, _ = dense("sample")
-    rows = rows / np.abs(rows).max(axis=1, keepdims=True)
-    rows = rows[np.argsort(np.linalg.norm(rows, axis=1), kind="stable")]
-    m, d, n, l2 = len(rows) // 6, 123, 6, 1e-3
-    L_i = np.array([a.T @ a / (4 * m) for a in rows[: m * 6].reshape(6, m, d)]) + l2 * np.eye(d)
-    L = np.linalg.eigvalsh(L_i.mean(axis=0))[-1]
-    diagonals = L_i.diagonal(axis1=1, axis2=2)
-    beta, cal_L, omega, cal_L_dcgd = d / n, [], [], []
-    for row in diagonals:
-        q = np.sqrt(1 + (row / (n * l2)) ** 2)
-        h = np.sqrt(q.sum() / q) / beta
-        cal_L.append(min((row * h**2).sum(), np.linalg.norm(row * h)))
-        omega.append(min((h**2).sum(), np.linalg.norm(h)))
-        h = np.sqrt(row.sum() / row) / beta
-        cal_L_dcgd.append(min((row * h**2).sum(), np.linalg.norm(row * h)))
-    end = run(DIANA, smooth({"name": "quant-plus"}), rounds=0).attributes
-    assert end["stepsize"] == pytest.approx(1 / (L + 6 * max(cal_L) / n), rel=1e-5)
-    assert end["method_alpha"] == pytest.approx(1 / (1 + max(omega)), rel=1e-5)
-    assert "Theorem 2 (DIANA+)" in end["stepsize_source"]
-    end = run(DCGD, smooth({"name": "quant-plus", "scheme": "dcgd"}), rounds=0).attributes
-    assert end["stepsize"] == pytest.approx(1 / (L + 2 * max(cal_L_dcgd) / n), rel=1e-5)
-    assert "Theorem 1 (DCGD+)" in end["stepsize_source"]

@@ -163,7 +163,7 @@ def by_sorting(row, k):
     return sorted(order[:k])
 
 
-@pytest.mark.drawn(8)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("d", [1, 2, 5, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, 20 * BLOCK + 7])
 def test_largest(d, dtype):

@@ -72,7 +72,7 @@ def experiments(method: str, random: Random):
         yield tables | {"problem": random.choice(PROBLEMS) | {"workers": 5}}
 
 
-@pytest.mark.drawn(10)
+@pytest.mark.drawn(7)
 @pytest.mark.parametrize("method", METHODS)
 def test_all_kernels_are_there_when_the_clock_starts(method, seed):
     """With the first four compressors that it accepts."""

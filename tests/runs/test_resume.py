@@ -226,7 +226,7 @@ def ended(tmp_path_factory):
     return folder
 
 
-@pytest.mark.drawn(12)
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 def test_impossible_content_is_one_line(name, tmp_path, ended, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -115,7 +115,7 @@ BOTH = {"no journal, of another seed": None, "journal cut late, removed": 13}
 BOTH |= {"journal cut, removed": None, "journal cut, of another seed": None}
 
 
-@pytest.mark.drawn(9)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize(("harms", "first"), (ALONE | BOTH).items())
 def test_only_this_runs_log_is_gone_on_with(
     harms, first, full, tmp_path, monkeypatch, rounds_run, capfd
@@ -159,6 +159,7 @@ def test_what_stands_in_the_place_of_a_complete_log_is_not_replaced(harm, rounds
     assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("module", [journal, writer])
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_killed_while_a_file_is_replaced(

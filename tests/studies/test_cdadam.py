@@ -5,10 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mpisim.analysis.claims import compare
 from mpisim.runs.log.reader import read
 from run.cdadam import errors, logistic
-from run.cdadam.equal_cost import BITS
 from tests.helpers import run_tables, table
 
 pytestmark = pytest.mark.usefixtures("any_grid")
@@ -98,29 +96,6 @@ def test_the_best_step_reaches_the_common_target_for_the_least_bits(logs):
     # claims on norms are about the smallest; AMSGrad's are the floor of its 32-bit values
     assert norms["sample", 1e-8, "amsgrad"].step == 0.009
     assert norms["sample", 1e-8, "cd-adam"].step == 0.001
-
-
-def test_claims_are_computed_from_the_logs(logs):
-    claims = [*logistic.fig2(logs)]
-    assert [claim.of_project for claim in claims] == [False] * 5 + [True]
-    assert all(claim.claim.endswith(", ν = 1e-08") for claim in claims)
-    costs, norms = (
-        {method: one for (*_, method), one in groups.items()}
-        for groups in logistic.best(logs, "scaled-sign")
-    )
-    cd_adam, plain = costs["cd-adam"], costs["amsgrad"]
-    fewer = claims[0].evidence[0]
-    expected = compare("", cd_adam.logs, plain.logs, BITS, word="much").numbers
-    assert fewer.numbers["by_target"] == expected["by_target"] and fewer.word == "much"
-    assert fewer.numbers["steps"] == [cd_adam.step, plain.step]
-    assert f"steps {cd_adam.step:g} and {plain.step:g}" in fewer.measured
-    for claim in (claims[1], claims[3]):
-        for method, one in zip(logistic.WORSE, claim.evidence, strict=True):
-            [[log], [rival]] = norms["cd-adam"].logs, norms[method].logs
-            ends = [np.median(np.sqrt(run.column("grad_norm_sq"))[-12:]) for run in (log, rival)]
-            assert one.numbers["ratios"] == pytest.approx([ends[1] / ends[0]])
-    spread = claims[5].evidence[0].numbers["spread"]
-    assert spread == np.nanmax(plain.logs[0].column("denominator_spread")) > 1
 
 
 def test_curves_like_the_papers_hold(logs):

@@ -38,6 +38,12 @@ def test_the_best_step_is_the_one_by_f(logs):
     assert all(one.edge.endswith("8 is the largest step") for one in published.values())
 
 
+def test_the_target_is_the_deepest_that_all_methods_reach(by_step):
+    """In 50 rounds f falls to exp(-5), or to exp(-15), of its start."""
+    result = best(by_step({"marina": {8.0: (0.1, 0.1)}, "dasha": {8.0: (0.3, 0.3)}}), SENT)
+    assert [one.target for one in result.values()] == [0.01, 0.01]
+
+
 def test_claims_of_figure_1_on_any_grid(logs, any_grid):
     fewer, any_step, _ = figures.fig1(logs())
     # "Significant" is 1.5 times, and with any step DASHA needs less, but not so much less.

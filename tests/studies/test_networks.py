@@ -77,22 +77,6 @@ def test_the_bits_saved_are_judged_along_the_curve(logs):
     assert full.verdict == "does not hold" and not full.counts  # 7.2: not within 25% of 5
 
 
-def test_seeds_are_compared_with_equal_seeds(logs):
-    """The ratios of each seed count, and a seed that only one method has does not."""
-    seeds = [log_of("cd-adam", rate, i) for i, rate in ((1, 0.1), (2, 0.2), (3, 0.3))]
-    rivals = [log_of("ef21-2way", rate, i) for i, rate in ((2, 0.1), (1, 0.05))]
-    claims = claims_of("cdadam-fig6", [*seeds, *rivals])
-    loss = claims[0].evidence[0]
-    assert loss.numbers["seeds"] == [1, 2] and loss.verdict == "holds"
-    assert loss.numbers["ratios"] == pytest.approx([np.exp(0.5), np.exp(1.0)])
-    rivals[0] = log_of("ef21-2way", 0.25, 2)
-    claim = claims_of("cdadam-fig6", [*seeds, *rivals])[0]
-    assert claim.evidence[0].verdict in ("does not hold", "not decided")
-    alone = [seeds[0], log_of("ef21-2way", 0.25, 4)]
-    missing = claims_of("cdadam-fig6", alone)[0].evidence[0]
-    assert (missing.verdict, missing.measured) == ("not decided", "no seed has both runs")
-
-
 def test_table_2_counts(logs):
     claims = {claim.claim: claim for claim in claims_of("cdadam-table2", logs)}
     sent = claims["methods send the bits of the table, EF21 at most those"]

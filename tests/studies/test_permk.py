@@ -1,132 +1,16 @@
-"""The PermK paper: quadratic tasks and Appendix M from short runs, the rest from logs by hand."""
+"""The PermK paper: mg by hand and against dense eigenvalues, Table 5 from logs by hand."""
 
 import json
-from contextlib import suppress
-from itertools import product
 
 import numpy as np
 import pytest
-import tomli_w
 
-from mpisim.analysis.claims import at_one_target, needed
-from mpisim.analysis.study import find
-from mpisim.analysis.study.tuning import rises
-from mpisim.core.errors import Diverged, InputError
+from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange
 from mpisim.runs.log.reader import read
-from run.permk import (
-    autoencoder,
-    autoencoder_claims,
-    groups,
-    measure_mg,
-    mg,
-    quadratic,
-    quadratic_claims,
-    table5,
-)
-from tests.helpers import run_tables
+from run.permk import measure_mg, mg, table5
 
 pytestmark = pytest.mark.usefixtures("any_grid")
-SIZES, NOISES, MULTIPLES = (4, 40), (0.0, 0.8), (1.0, 8.0, 512.0)
-MARINA = {"name": "marina", "theorem": "permk", "smoothness": "published"}
-PAIRS = {
-    "randk": (MARINA, 20),
-    "permk": (MARINA, None),
-    "topk": ({"name": "ef21", "smoothness": "published"}, 20),
-}
-
-
-@pytest.fixture(scope="module")
-def logs(tmp_path_factory):
-    """d = 20, so that n = 4 is below it and n = 40 above."""
-    folder = tmp_path_factory.mktemp("permk")
-    for n, noise, name, multiple in product(SIZES, NOISES, PAIRS, MULTIPLES):
-        method, d = PAIRS[name]
-        problem = {"name": "quadratic", "workers": n, "dimension": 20, "noise": noise}
-        tables = {
-            "problem": problem | {"lambda": 1e-3},
-            "method": method | {"stepsize": {"theory": multiple}},
-            "compressor": {"name": name} | ({"k": -(-d // n)} if d else {}),
-            "run": {"rounds": 40},
-        }
-        with suppress(Diverged):  # a step of 512 x theory may
-            run_tables(tables, folder / f"{n}-{noise}-{name}-{multiple}.h5")
-    every = [read(path) for path in sorted(folder.glob("*.h5"))]
-    return [log for log in every if log.attrs["status"] == "done"]
-
-
-def share(log):
-    values = log.column("grad_norm_sq")
-    return values[-1] / values[0]
-
-
-def first(log):
-    return log.column("grad_norm_sq")[0]
-
-
-def test_the_best_step_comes_first_and_what_got_nowhere_is_out(logs):
-    result = quadratic.tuned(logs)
-    assert list(result) == [(4, 0.0), (4, 0.8), (40, 0.0), (40, 0.8)]
-    for (n, noise), by_name in result.items():
-        assert set(by_name) == set(PAIRS)
-        for name, steps in by_name.items():
-            rivals = [
-                log
-                for log in logs
-                if log.config["problem"]["workers"] == n
-                and log.config["problem"]["noise"] == noise
-                and log.config["compressor"]["name"] == name
-                and share(log) < 1
-                and not rises(log.column("grad_norm_sq"))
-            ]
-            runs = [log for [log] in steps.steps.values()]  # one seed
-            if steps.target is not None:
-                bits = [needed(log, quadratic.BITS, steps.target * first(log)) for log in rivals]
-                by_name = needed(runs[0], quadratic.BITS, steps.target * first(runs[0]))
-                assert by_name == min(bits) < np.inf
-            far = [log for log in rivals if share(log) <= quadratic.FAR]
-            largest = max((log.attrs["stepsize"] for log in far), default=0)
-            assert quadratic.tolerated(steps) == largest
-
-
-def test_claims_compare_bits_at_a_fixed_target(logs):
-    result = quadratic.tuned(logs)
-    one = quadratic_claims.compared(result, (4, 0.8), "permk", "randk")
-    less, more = (result[4, 0.8][name].logs[0] for name in ("permk", "randk"))
-    target, [ratio] = at_one_target([one])
-    level = target * less.column("grad_norm_sq")[0]
-    assert level > max(log.column("grad_norm_sq").min() for log in (less, more))
-    bits = [
-        log.column("paper_bits_up")[np.argmax(log.column("grad_norm_sq") <= level)] / 4
-        for log in (less, more)
-    ]
-    assert ratio == pytest.approx(bits[1] / bits[0])
-    assert one.where == "n = 4, noise 0.8"
-
-
-def test_two_groups(tmp_path):
-    """Appendix M in small: n = 8, d = 16, with and without groups, at two steps each."""
-    for number in (1, 2):
-        for multiple in (1.0, 2.0):
-            tables = {
-                "problem": {"name": "quadratic", "workers": 8, "dimension": 16, "lambda": 1e-3}
-                | {"factors": [0.1, 1.9]},
-                "method": {"name": "marina", "stepsize": {"theory": multiple}},
-                "compressor": {"name": "permk", "groups": number},
-                "run": {"rounds": 150},
-            }
-            run_tables(tables, tmp_path / f"{number}-{multiple}.h5")
-    logs = [read(path) for path in sorted(tmp_path.glob("*.h5"))]
-    result = groups.choose(logs)
-    assert set(result[groups.THEORY]) == set(result[groups.BEST]) == {1, 2}
-    one, two = (result[groups.THEORY][k][1][0].attrs["stepsize"] for k in (1, 2))
-    assert two > 1.5 * one  # Theorem 10: L_± does not count
-    [claim] = groups.claims(logs)
-    assert [item.where for item in claim.evidence] == [groups.THEORY, groups.BEST]
-    assert claim.evidence[0].verdict == claim.verdict == "holds"
-    assert [item.counts for item in claim.evidence] == [True, False]
-    figure = find("permk-groups")[1].draw(logs)
-    assert [len(panel.get_lines()) for panel in figure.axes] == [2, 2]
 
 
 def measured(L_plus, L_pm, name=mg.INFERRED):
@@ -218,15 +102,6 @@ def table5_logs(make_log, first, loss=(1.0,), seeds=(1,)):
     return every
 
 
-def test_ratios_of_both_lengths_and_the_best_step_first(make_log):
-    result = table5.ratios(table5_logs(make_log, {0.9: 100.0, 0.0: 20.0}, loss=(2.0, 1.0)))
-    assert list(result) == [0.9, 0.0] and list(result[0.9]) == [0.002, 0.001]
-    item = result[0.9][0.001]
-    assert list(item) == [10, *range(100, 1000, 100)]
-    assert item[10] == {1: 100} and item[300] == {1: pytest.approx(10 / 3)}
-    assert result[0.0][0.002][10] == {1: pytest.approx(40.4)}
-
-
 def test_claims(make_log):
     five = range(1, 6)
     claims = list(table5.claims(table5_logs(make_log, {0.9: 200.0, 0.0: 20.0}, seeds=five)))
@@ -237,72 +112,3 @@ def test_claims(make_log):
     assert "t = 300: 6.67 (paper 9.96)" in claims[0].evidence[0].measured
     turned = table5.claims(table5_logs(make_log, {0.9: 2.0, 0.0: 20.0}, seeds=five))
     assert [claim.verdict for claim in turned] == ["holds", "does not hold", "does not hold"]
-
-
-BITS = {"permk": 2.0, "randk": 2.0, "topk": 1.25}  # of a round; of TopK's 0.25 are indices
-
-
-@pytest.fixture
-def make(make_log):
-    """make(compressor, p, speed, ...): a log with f(x^k) = 1 + 99 exp(-speed k)."""
-
-    def one(compressor, p=0.5, speed=0.1, exponent=-8, lambda_=0.0, rises=False):
-        method = "ef21" if compressor == "topk" else "marina"
-        problem = {
-            "name": "autoencoder", "data": "mnist", "workers": 5, "homogeneity": p,
-            "lambda": 2 * lambda_, "code_size": 2, "images": 70,
-        }  # fmt: skip
-        config = {
-            "problem": problem,
-            "method": {"name": method, "stepsize": 2.0**exponent},
-            "compressor": {"name": compressor},
-            "run": {"rounds": 60, "seed": 1},
-        }
-        k = np.arange(61)
-        loss = 1 + 99 * np.exp(-speed * k) + rises * 2.0 * k
-        bits = 5 * BITS[compressor] * k
-        indices = 0.2 * bits if compressor == "topk" else 0 * bits
-        attrs = {
-            "config": tomli_w.dumps(config), "dimension": 3136, "compressor": compressor,
-            "stepsize": 2.0**exponent,
-        }  # fmt: skip
-        columns = {"loss": loss, "bits_up": bits, "paper_bits_up": bits - indices}
-        columns["suboptimality"] = loss - 1
-        path = make_log(method=method, rounds=60, columns=columns, attrs=attrs)
-        return read(path)
-
-    return one
-
-
-def by_text(claims):
-    """{(claim, panel): evidence}."""
-    return {(claim.claim, one.where): one for claim in claims for one in claim.evidence}
-
-
-def test_the_best_step_and_its_ratio(make):
-    """RandK needs twice the rounds of PermK's best step, TopK as many, at half the bits."""
-    logs = [
-        make("permk", speed=0.05, exponent=-9),
-        make("permk", speed=0.1, exponent=-8),
-        make("permk", speed=0.2, exponent=-7, rises=True),
-        make("randk", speed=0.05),
-        make("topk", speed=0.1),
-    ]
-    item = autoencoder.tuned(logs)[0.0, 0.5]["permk"]
-    assert item.step == 2**-8 and item.tried == [2**-9, 2**-8, 2**-7]
-    claims = by_text(autoencoder_claims.fig2(logs))
-    permk = claims["PermK needs fewer bits than RandK", "λ = 0, p-hat = 0.5"]
-    assert permk.verdict == "holds" and at_one_target([permk])[1] == pytest.approx([2], rel=0.1)
-    deeper = permk.numbers["by_target"]
-    assert deeper["0.05"]["ratios"] == pytest.approx([2], rel=0.1)
-    assert deeper["0.02"]["bounds"] == [1]  # RandK does not get there
-    topk = claims["TopK needs fewer bits than PermK", "λ = 0, p-hat = 0.5"]
-    assert topk.verdict == "holds" and at_one_target([topk])[1] == pytest.approx([2])
-    assert topk.numbers["sent"]["0.1"]["ratios"] == pytest.approx([1.6])
-    assert "; in bits that were sent: 1.6 times" in topk.measured
-    outperforms = claims["TopK significantly outperforms RandK", "λ = 0, p-hat = 0.5"]
-    assert outperforms.verdict == "holds"
-    slow = [log for log in logs if log.attrs["compressor"] != "topk"]
-    claims = by_text(autoencoder_claims.fig2([*slow, make("topk", speed=0.02)]))
-    for text in ("TopK needs fewer bits than PermK", "TopK significantly outperforms RandK"):
-        assert claims[text, "λ = 0, p-hat = 0.5"].verdict == "does not hold"

@@ -16,7 +16,7 @@ from mpisim.analysis.study import find
 from mpisim.core.rng import Draw, Streams
 from mpisim.runs.log.reader import read
 from mpisim.wire.levels import LevelsForm
-from run.saq import claims, fig3, measure_fig3, schemes, table2
+from run.saq import fig3, measure_fig3, schemes, table2
 from tests.handmade_logs import PHASES
 from tests.wire import string_elias
 
@@ -72,27 +72,6 @@ def pairs(make, plus, **how):
         paths.append(make("diana", "quant", seed=seed, ranks=ranks))
         paths.append(make("diana+", plus, seed=seed, ranks=ranks, **how))
     return logs_of(*paths)
-
-
-def test_ratios_and_what_is_sent_before_round_0(make):
-    """DIANA is at 0.01 in round 93, DIANA+ in round 24, after megabytes of set-up."""
-    for start, verdict in ((0, "holds"), (1, "does not hold")):
-        logs = pairs(make, "block quant+", start=start)
-        compared = claims.Comparison("DIANA+ (block quant+)", "DIANA (quant)", "")
-        rounds, sent, clock = (
-            claims.pair(schemes.runs(logs, cost), compared, cost, "a9a") for cost in schemes.COSTS
-        )
-        for one, ratio in ((rounds, 93 / 24), (sent, 0.093 / (start + 0.024))):
-            assert one.numbers["by_target"]["0.01"]["ratios"] == pytest.approx([ratio] * 3)
-        assert rounds.verdict == "holds"
-        assert set(sent.numbers["by_target"]) <= {"0.1", "0.01", "0.001"}
-        if start:
-            later = sent.numbers["other_costs"]["row 0"]["0.01"]
-            assert later["ratios"] == pytest.approx([93 / 24] * 3)
-        assert sent.verdict == clock.verdict == verdict
-        assert ("; without row 0: " in sent.measured) == (start == 1)
-        assert ("break-even not in 100 rounds" in sent.measured) == (start == 1)
-        assert "|x^0 - x*|^2" in rounds.measured
 
 
 def test_break_even_by_hand(make):

@@ -3,7 +3,6 @@
 import re
 import shutil
 import tomllib
-from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +13,6 @@ import tomli_w
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.results.files import provenance_of
 from mpisim.analysis.study import Grid, Grids, Job, Line, Lines, find, load, studies
-from mpisim.analysis.study.load import CONTENT
 from mpisim.cli import main
 from mpisim.comm.communicators import OneProcess
 from mpisim.core.errors import InputError
@@ -153,14 +151,6 @@ def test_a_study_under_mpirun(tmp_path):
     job = mpirun(2, "-m", "mpisim", "study", "mine", "fig1", cwd=tmp_path)
     assert job.returncode == 0 and job.stdout.count("not decided\n") == 1
     assert (tmp_path / "figures" / "mine-fig1.pdf").is_file()
-
-
-def test_the_template_is_package_data():
-    """setup.cfg packs the files that `mpisim new study` reads."""
-    names = {path.name for path in files("mpisim.analysis.study").joinpath("template").iterdir()}
-    made = {name.removesuffix(".txt") for name in names - {"__pycache__"}}
-    assert made == set(CONTENT)
-    assert "mpisim.analysis.study = template/*" in (ROOT / "setup.cfg").read_text()
 
 
 @pytest.fixture

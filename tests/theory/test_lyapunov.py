@@ -283,7 +283,7 @@ CONVEX = {  # with l2 > 0
 }  # fmt: skip
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_smooth_lyapunov_function(name):
     proof = SMOOTH[name]
@@ -295,7 +295,7 @@ def test_smooth_lyapunov_function(name):
         assert SMOOTH[name].excess(LEAST_SQUARES, proof.breaks) > 5
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", CONVEX)
 def test_contraction(name):
     assert CONVEX[name].excess(LOGISTIC, 1.0) < 4

@@ -109,6 +109,7 @@ METHODS = [
 ]
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     ("method", "compressor", "predict"), METHODS, ids=[m["name"] for m, _, _ in METHODS]
 )

@@ -13,7 +13,6 @@ from mpisim.runs.log.reader import read
 from tests.comm.jobs import HANG_SECONDS, ROOT
 from tests.handmade_logs import PHASES
 from tools.netlab import __main__ as command
-from tools.netlab import lab
 from tools.netlab.check import (
     TOLERANCE,
     Count,
@@ -61,32 +60,7 @@ def test_a_signal_ends_the_job_and_what_is_around_it():
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_links_of_server_and_workers():
-    assert Lab(3, Links(1e6, 2e6))._rates(0) == (np.inf, np.inf)
-    shared = Lab(3, Links(1e6, 2e6, shared=True))
-    assert shared._rates(0) == (2e6, 1e6)  # what leaves the server goes down to the workers
-    assert shared._rates(1) == shared._rates(2) == (1e6, 2e6)
-
-
 TC, IP = "tc -n host qdisc add dev eth0", "ip -n host link set eth0"
-
-
-@pytest.mark.parametrize(
-    ("rate", "calls"),
-    [
-        (np.inf, []),
-        # a frame, and 125 us of the rate: 156 and 15,625 bytes
-        (1e7, [f"{TC} root tbf rate 10000000bit burst 1756", f"{IP} gso_max_size 1600"]),
-        (1e9, [f"{TC} root tbf rate 1000000000bit burst 17225", f"{IP} gso_max_size 15625"]),
-    ],
-)
-def test_shaping(monkeypatch, rate, calls):
-    asked = []
-    monkeypatch.setattr(lab, "_tool", lambda *words: asked.append(" ".join(words)))
-    lab._shape("host", "eth0", rate)
-    assert len(asked) == len(calls)
-    for call, begin in zip(asked, calls, strict=True):
-        assert call.startswith(begin)
 
 
 def test_counts_without_headers_and_envelopes():

@@ -6,13 +6,11 @@ import tomllib
 from configparser import ConfigParser
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from benchmarks.table import verdict
 from mpisim.analysis.card import CHART
 from mpisim.core import VERSION
-from mpisim.problems.data import libsvm
 from mpisim.runs.sweep import grid as sweeps
 from tests.comm.jobs import ROOT
 from tests.helpers import sampled
@@ -98,26 +96,14 @@ def test_the_picture_holds_todays_numbers():
     assert digest(label).encode() in PICTURE.read_bytes(), "run python -m tools.cards"
 
 
-def test_every_run_of_the_warm_up_succeeds(capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_of_the_warm_up_succeed(monkeypatch, capsys):
+    some = sampled(warm_up.experiments(), 12)
+    monkeypatch.setattr(warm_up, "experiments", lambda: some)
     assert warm_up.main() == 0
     assert capsys.readouterr().err == ""
 
 
 GRID = tomllib.loads((Path(demo.__file__).with_name("grid.toml")).read_text())
-
-
-def test_words():
-    """Rows of norm 1, the same each time; each topic has frequent words of its own."""
-    text = demo.libsvm(topics=2)
-    assert text == demo.libsvm(topics=2)
-    table = libsvm.parse(text.encode(), "words")
-    assert table.rows == 2 * demo.ROWS and table.features <= demo.WORDS
-    assert set(np.unique(table.labels)) == {-1, 1}
-    norms = [sum(float(e.split(":")[1]) ** 2 for e in row.split()[1:]) for row in text.splitlines()]
-    assert np.allclose(norms, 1, atol=1e-2)
-    rows = [{e.split(":")[0] for e in row.split()[1:]} for row in text.splitlines()]
-    first, second = (set.union(*rows[i : i + demo.ROWS]) for i in (0, demo.ROWS))
-    assert len(first & second) < 0.5 * len(first)
 
 
 def test_each_method_is_repeated_at_its_step_on_all_ranks():
@@ -128,11 +114,6 @@ def test_each_method_is_repeated_at_its_step_on_all_ranks():
         assert point["method"]["stepsize"] == steps[point["method"]["name"]]
         assert point["run"]["ranks"] == "all" and point["run"]["stop"] == GRID["run"]["stop"]
     assert GRID["run"]["stop"] == {demo.TARGET.y: demo.TARGET.level}
-
-
-def test_every_method_has_the_same_steps_and_a_curve():
-    assert all(one.keys() <= {"method", "compressor"} for one in GRID["sweep"]["methods"])
-    assert "gd" in {one["method"]["name"] for one in GRID["sweep"]["methods"]}
 
 
 RECIPES = ("Dockerfile", "apptainer.def")

@@ -27,11 +27,11 @@ from tests.comm.jobs import ROOT
 # Each has ``choose(seed, number)``, a dataclass, and ``attempt(trial)``: what is
 # wrong, and whether what shall happen did; ``possible()`` is why it cannot be tried here.
 MODULES = {"fault": "faults", "share": "shares"}
-MODULES |= {"users": "users", "power": "power", "race": "races"}
+MODULES |= {"power": "power", "race": "races"}
 MODULES |= {"slurm": "slurm", "messages": "messages", "soak": "soak", "processor": "processors"}
 MODULES |= {"layouts": "layouts", "ranks": "ranks"}
 KINDS = {kind: import_module(f"tests.trials.{name}") for kind, name in MODULES.items()}
-COUNTS = dict(zip(KINDS, (250, 25, 8, 25, 20, 2, 100, 1, 3, 1, 6), strict=True))
+COUNTS = dict(zip(KINDS, (250, 25, 25, 20, 2, 100, 1, 3, 1, 6), strict=True))
 NAME = re.compile(f"({'|'.join(KINDS)})-([0-9]+)")
 
 

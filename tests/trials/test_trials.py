@@ -8,9 +8,8 @@ import os
 import pytest
 
 from tests.comm.jobs import needs_mpirun
-from tests.trials import __main__, disk, faults, power, races, ranks, shares, users
+from tests.trials import disk, faults, power, shares
 from tests.trials.entry import PLACES, Fault, arm
-from tests.trials.job import EXPERIMENTS
 
 pytestmark = pytest.mark.mpi
 INODES = Fault("use up inodes", "writing a whole file", 3, 0, 0, "", "")
@@ -69,23 +68,6 @@ def test_a_host_that_sees_files_late():
     assert attempted(shares, trial)[0] == ""
 
 
-DRAWN = faults, power, races, shares, users, ranks
-
-
-@pytest.mark.parametrize("kind", DRAWN)
-def test_the_choice_is_repeated_by_its_seed(kind):
-    chosen = [kind.choose(3, number) for number in range(1000)]
-    assert chosen[:50] == [kind.choose(3, number) for number in range(50)]
-    assert {trial.experiment for trial in chosen} == set(EXPERIMENTS)
-
-
-def test_faults_are_chosen_everywhere():
-    starts = [start for number in range(300) for start in faults.choose(3, number).starts]
-    assert {one.fault.place for one in starts} == set(PLACES)
-    cuts = [cut for number in range(300) for cut in power.choose(3, number).cuts]
-    assert {cut.fault.place for cut in cuts} == set(PLACES)
-
-
 @pytest.mark.parametrize("place", PLACES)
 def test_every_place_is_there(place, monkeypatch, tmp_path):
     """A function that has another name now would let faults never happen."""
@@ -99,20 +81,3 @@ def test_every_place_is_there(place, monkeypatch, tmp_path):
     assert getattr(owner, name)() == "called"
     with pytest.raises(RuntimeError, match="one bad day"):
         getattr(owner, name)()
-
-
-def test_a_trial_that_raises_has_failed(monkeypatch, tmp_path, capsys):
-    """The others are still tried."""
-    tried = []
-
-    def raises_once(trial):
-        tried.append(trial)
-        if len(tried) == 1:
-            raise ValueError("no reference")
-        return "", True
-
-    monkeypatch.setattr(users, "attempt", raises_once)
-    monkeypatch.setattr(users, "possible", lambda: "")
-    words = ["--seed", "1", "--only", "users-0", "users-1"]
-    assert __main__.main(words, tmp_path) == 1
-    assert "'failed': 1, 'ok': 1" in capsys.readouterr().out and len(tried) == 2

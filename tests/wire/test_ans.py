@@ -228,7 +228,7 @@ def test_priors_are_probabilities_of_normal_levels():
     assert weights[0] / 2**priors.WEIGHT_BITS == pytest.approx(expected, abs=2e-4)
 
 
-@pytest.mark.drawn(8)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("precision", [SINGLE, DOUBLE], ids=str)
 @pytest.mark.parametrize(("d", "k"), [(1, 1), (40, 1), (40, 40), (123, 12), (20_000, 200)])
 @pytest.mark.parametrize("name", ["topk", "randk"])

@@ -24,7 +24,6 @@ ALL, OUTGOING = 0x0003, 4  # ETH_P_ALL, and what the port itself sends
 SOL_PACKET, VNET_HDR, HEADER = 263, 15, 10  # its bytes before each frame
 SNDBUFFORCE, RCVBUFFORCE, BUFFER = 32, 33, 1 << 26
 LARGEST = 1 << 17
-BROADCAST = b"\xff" * 6
 
 
 def port(name: str) -> socket.socket:

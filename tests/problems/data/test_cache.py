@@ -116,15 +116,6 @@ def test_another_content_of_the_same_size_and_time_is_noticed(path, cache, tmp_p
     assert prepare(DataOptions(str(path), 3)).sha256 == before
 
 
-def test_unwritable_cache(path, tmp_path, monkeypatch, parses):
-    good = rows(DataOptions(str(path), 3, bias=True))
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("MPISIM_CACHE", str(tmp_path / "file" / "below"))
-    options = DataOptions(str(path), 3, bias=True)
-    assert prepare(options).cache is None
-    assert rows(options) == good
-
-
 def reference(options: DataOptions) -> list[tuple[np.ndarray, np.ndarray]]:
     """(rows, labels) of every worker, from the dense matrix."""
     matrix, labels = random_dense(N, D)

@@ -17,31 +17,8 @@ from mpisim.core.errors import InputError
 from mpisim.problems.data import fetch as fetching
 from mpisim.problems.data import find as finding
 from mpisim.problems.data.fetch import fetch
-from mpisim.problems.data.find import KINDS, ROOT, DataFile, Dataset, find, registry
+from mpisim.problems.data.find import ROOT, DataFile, Dataset, find, registry
 from mpisim.problems.data.sample import sample_text, write_sample
-
-PAPERS = (
-    "a8a a9a w8a mushrooms phishing madelon duke gisette german.numer svmguide3 splice covtype mg"
-)
-PAPERS += " mnist cifar10 cifar100 sample"
-
-
-def test_registry_is_complete_and_consistent():
-    sets = registry()
-    assert set(PAPERS.split()) <= set(sets)
-    for name, dataset in sets.items():
-        assert dataset.name == name and dataset.kind in KINDS
-        assert dataset.rows > 0 and dataset.features > 0
-        for file in dataset.files:
-            assert file.urls or name == "sample"
-            assert all(u.startswith("https://") for u in file.urls)
-            assert file.sha256 is None or len(file.sha256) == 64
-        if dataset.kind == "libsvm":
-            assert len(dataset.files) == 1
-    digests = [f.sha256 for d in sets.values() for f in d.files if f.sha256]
-    assert len(digests) == len(set(digests))
-    assert sets["mnist"].rows == 70000 and len(sets["mnist"].files) == 4
-    assert sets["cifar10"].rows == sets["cifar100"].rows == 60000
 
 
 def test_paths_and_names(tmp_path, monkeypatch):

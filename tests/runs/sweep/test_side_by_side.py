@@ -78,7 +78,7 @@ def alone(tmp_path_factory):
     return run(write(folder, SEEDS, LONG), folder)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("number", "whom", "code"),
     [
