@@ -55,6 +55,7 @@ class LogWriter:
     ):
         self.path, self.schema, self._type = path, schema, row_type(schema)
         self.attributes = {"schema_version": SCHEMA_VERSION, "start": now()} | attributes
+        self._runs = attributes.get("ensemble", 1)  # whose files are written in the same time
         self._block: list[tuple] = []
         self._opened = self._flushed = self._logged = monotonic()
         self._file: int | None = None  # descriptor of the HDF5 file, as it was written last
@@ -137,8 +138,7 @@ class LogWriter:
 
     def _write_if_due(self, seconds: float, by: float) -> None:
         """Write the HDF5 file if by then it is older than that, and is written quickly enough."""
-        cost = self._cost * self.attributes.get("ensemble", 1)  # of all its runs
-        if by - self._written >= max(seconds, cost / COST_SHARE):
+        if by - self._written >= max(seconds, self._runs * self._cost / COST_SHARE):
             with self._one_line():
                 self._write("running")
             self._first = False
