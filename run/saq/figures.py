@@ -31,7 +31,7 @@ CODE = Grids(
         Grid("code-quant", TO_BREAK_EVEN, instead=A8A),
     )
 )
-TABLE2 = Grids((Grid("table2", {"quick": [], "paper": ROUNDS}), SECONDS))
+TABLE2 = Grid("table2", {"quick": [], "paper": ROUNDS})
 # What is said.
 OUTPERFORM = (
     "DCGD+ (block quant+) and DIANA+ (block quant+) outperform DCGD (quant) and DIANA (quant) when"
