@@ -31,7 +31,6 @@ from .schemes import (
     ROUNDS,
     Groups,
     break_even,
-    dimension,
     runs,
 )
 
@@ -114,7 +113,7 @@ def pair(groups: Groups, one: Comparison, cost: Axis, data: str) -> Evidence:
     """``less`` against ``more`` on a data set, to fixed shares of |x^0 - x*|^2."""
     logs = groups.get((data, one.less), []), groups.get((data, one.more), [])
 
-    fewer = compare(_where(groups, data), *logs, cost, ERROR, TARGETS, one.word)
+    fewer = compare(_where(groups, data, cost), *logs, cost, ERROR, TARGETS, one.word)
     counted = not cost.timed and cost is not ROUNDS
     return _with_break_even(fewer, *logs) if counted and one.more == RIVAL else fewer
 
@@ -148,5 +147,7 @@ def _norms(where: str, log: Log) -> Evidence:
     return Evidence(where, measured, negligible, {"message_bits": message, "norm_bits": extra})
 
 
-def _where(groups: Groups, data: str) -> str:
-    return f"{data} (d = {dimension([groups], data)})"
+def _where(groups: Groups, data: str, cost: Axis = ROUNDS) -> str:
+    """With d; for seconds also n, as their runs may have fewer workers than the others."""
+    log = next(chosen[0] for (name, _), chosen in groups.items() if name == data)
+    return f"{data} (d = {log.attrs['dimension']}" + f", n = {log.n}" * cost.timed + ")"

@@ -65,15 +65,6 @@ def logs_of(*paths):
     return [read(path) for path in paths]
 
 
-def pairs(make, plus, **how):
-    """Logs of DIANA and DIANA+ on three seeds, for bits and for seconds."""
-    paths = []
-    for seed, ranks in product((1, 2, 3), (None, 2)):
-        paths.append(make("diana", "quant", seed=seed, ranks=ranks))
-        paths.append(make("diana+", plus, seed=seed, ranks=ranks, **how))
-    return logs_of(*paths)
-
-
 def test_break_even_by_hand(make):
     """R rounds of DIANA cost as much as 0.03 MB and R / 4 rounds: R = 40."""
     paths = make("diana+", "block quant+", start=0.03, step=4.0), make("diana", "quant")
@@ -112,12 +103,25 @@ def test_claims_over_all_data_sets(make):
     small, *_ = sent.evidence
     assert small.where == "svmguide3 (d = 22)" and not small.counts
     assert small.verdict == "does not hold"
+    assert result[text.format("seconds")].evidence[0].where == "svmguide3 (d = 22, n = 5)"
     assert [one.counts for one in result[text.format("rounds")].evidence] == [False, False, True]
     gone = result["DCGD+ (block quant+) needs fewer rounds than DCGD (quant) when d is larger"]
     assert gone.verdict == "not decided"
     logs = figure_4(make, {"svmguide3": 0, "splice": 0, "w8a": 1})
     result = {c.claim: c for c in claims_of("fig4", logs)}
     assert result[text.format("megabytes")].verdict == "does not hold"
+
+
+def test_seconds_of_two_workers_with_a_rank_each():
+    """On ten seeds; runs for rounds and bits are those of quick."""
+    study, figure = find("saq-fig4")
+    *others, timed = figure.source.parts()
+    points = timed.points(study.folder, "two")[1]
+    assert {(p["problem"]["workers"], p["run"]["ranks"]) for p in points} == {(2, "workers")}
+    assert {p["run"]["seed"] for p in points} == set(range(1, 11))
+    for grid in others:
+        two, quick = (grid.points(study.folder, scale)[1] for scale in ("two", "quick"))
+        assert two == quick and len(two) > 0
 
 
 def test_table_2(make):
