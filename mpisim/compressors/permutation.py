@@ -62,11 +62,9 @@ class Permuted(SeededCompressor):
         return deal_slots(draw.group_words(1, self.n, repetition), *self._slots)
 
     def form(self, draw: Draw) -> SeededForm:
-        key = (draw.streams, draw.purpose, draw.round, draw.message, draw.copies)
+        key = (draw.streams, draw.purpose, draw.round, draw.message, draw.runs)
         if key not in self._last:
-            rows = self.deal(draw)
-            if draw.copies > 1:
-                rows = repeated(*rows, draw.copies)
+            rows = self._of_runs(draw) if draw.runs else self.deal(draw)
             form = self._made(slice(None), *rows)
             self._last.clear()
             self._last[key] = form
@@ -85,6 +83,14 @@ class Permuted(SeededCompressor):
         else:
             return every
         return self._made(workers, ptr, indices)
+
+    def _of_runs(self, draw: Draw) -> Rows:
+        """`deal`, for all runs of an ensemble."""
+        draws = draw.of_runs()
+        dealt = {one: self.deal(one) for one in dict.fromkeys(draws)}
+        if len(dealt) > 1:
+            return stacked([dealt[one] for one in draws])
+        return repeated(*dealt[draws[0]], len(draws))
 
     def _made(self, workers: Any, ptr: np.ndarray, indices: np.ndarray) -> SeededForm:
         scale = self.scale

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
 
@@ -76,10 +77,10 @@ class Draw:
     over all ranks. ``message`` numbers the draws of the purpose in the round. A draw is a function:
     asked again, it gives the same words, as the server needs them.
 
-    copies : runs of an ensemble that draw the same, see `EnsembleDraw`
+    runs : the random numbers of each run of an ensemble, see `EnsembleDraw`; else empty
     """
 
-    copies = 1
+    runs = tuple[Streams, ...]()  # no field, but of an ensemble
 
     streams: Streams
     purpose: str
@@ -113,6 +114,10 @@ class Draw:
         return Draw(
             self.streams, self.purpose, self.round, first, count, self.clients, self.message
         )
+
+    def of_runs(self) -> list[Draw]:
+        """The draw of each run of an ensemble; the same object for the same seed."""
+        return []
 
     def words(self, count: int) -> np.ndarray:
         """Shape (workers, count), uint64."""
@@ -180,23 +185,31 @@ class Draw:
 
 @dataclasses.dataclass(eq=False)
 class EnsembleDraw(Draw):
-    """A draw of all workers that ``copies`` runs share: rows of all results follow run by run."""
+    """A draw of all workers of several runs, ``runs``: the rows of one follow those of another."""
 
-    copies: int = 1
+    runs: tuple[Streams, ...] = ()
 
     @property
     def workers(self) -> int:
-        return self.count * self.copies
+        return self.count * len(self.runs)
 
     def words(self, count: int) -> np.ndarray:
-        return self._repeated(super().words(count))
+        return self._rows(lambda draw: draw.words(count))
 
     def subsets(self, d: int, k: int) -> np.ndarray:
-        one = Draw(self.streams, self.purpose, self.round, 0, self.count, None, self.message)
-        return self._repeated(one.subsets(d, k))
+        return self._rows(lambda draw: draw.subsets(d, k))
 
-    def _repeated(self, rows: np.ndarray) -> np.ndarray:
-        return np.repeat(rows[None], self.copies, axis=0).reshape(-1, rows.shape[1])
+    def of_runs(self) -> list[Draw]:
+        where = self.purpose, self.round, self.first, self.count, None, self.message
+        draws = {streams: Draw(streams, *where) for streams in dict.fromkeys(self.runs)}
+        return [draws[streams] for streams in self.runs]
+
+    def _rows(self, rows_of: Callable[[Draw], np.ndarray]) -> np.ndarray:
+        draws = self.of_runs()
+        rows = {draw: rows_of(draw) for draw in dict.fromkeys(draws)}
+        if len(rows) == 1:  # the same for all: np.repeat is faster
+            return np.repeat(rows[draws[0]][None], len(draws), axis=0).reshape(self.workers, -1)
+        return np.concatenate([rows[draw] for draw in draws])
 
 
 @njit(cache=True)

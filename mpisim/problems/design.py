@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -118,6 +119,8 @@ class DesignMatrix:
                 losses, gradients,
             )  # fmt: skip
             return losses, gradients, dots
+        if self.copies > 1:
+            xs, shift, ys = (self._of_workers(points) for points in (xs, shift, ys))
         kernel, what = row_kernels.sweep, kind
         if kind == SOFTMAX:
             kernel, what = softmax.sweep, self.classes
@@ -127,6 +130,12 @@ class DesignMatrix:
             scale, shift, losses, gradients, dots,
         )  # fmt: skip
         return losses, gradients, dots
+
+    def _of_workers(self, points: Any) -> Any:
+        """Those of the runs of an ensemble, (copies, d), for each worker; others as they are."""
+        if points is None or len(points) != self.copies:
+            return points
+        return np.repeat(points, self.m // self.copies, axis=0)
 
     def _once(self, kind, want, xs, scale, shift, labels):
         """`sweep` where all workers have the same rows, and the points are one or theirs."""

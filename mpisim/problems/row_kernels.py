@@ -126,8 +126,7 @@ def sweep(form, kind, want, ids, bounds, store, labels, xs, ys, scale, shift, lo
     store : (indptr, indices, data, dense), all rows; arrays that ``form`` does not use are empty;
         indptr uint64, indices uint32
     labels : y, shape (rows,), float64; for PRODUCT the weights
-    xs : one point for all workers, shape (1, d), one for each, (m, d), or one for each run of an
-        ensemble, (runs, d)
+    xs : one point for all workers, shape (1, d), or one for each, (m, d)
     ys : likewise, or none, shape (0, d); then only gradients may be wanted
     scale : losses = scale * sum of phi; gradients = scale * sum of phi' a + shift; (m,), float64
     shift : shape (1, d) or (m, d)
@@ -140,9 +139,8 @@ def sweep(form, kind, want, ids, bounds, store, labels, xs, ys, scale, shift, lo
         buffers[0], buffers[1], buffers[2], buffers[3], buffers[4], buffers[5], buffers[6],
         buffers[7],
     )  # fmt: skip
-    m = bounds.shape[0] - 1
-    for i in range(m):
-        x = xs[i * xs.shape[0] // m if xs.shape[0] > 1 else 0]
+    for i in range(bounds.shape[0] - 1):
+        x = xs[i if xs.shape[0] > 1 else 0]
         total = 0.0
         if want & GRADIENT:
             grads[i, :] = 0
@@ -158,7 +156,7 @@ def sweep(form, kind, want, ids, bounds, store, labels, xs, ys, scale, shift, lo
                     y[j] = labels[here[j]]
                 phi(kind, n, z, y, w, loss, want, t, p, s)
             if ys.shape[0] > 0:
-                other = ys[i * ys.shape[0] // m if ys.shape[0] > 1 else 0]
+                other = ys[i if ys.shape[0] > 1 else 0]
                 dots_of(form, here, indptr, indices, data, dense, other, z)
                 phi(kind, n, z, y, v, loss, GRADIENT, t, p, s)
                 for j in range(n):
@@ -170,10 +168,7 @@ def sweep(form, kind, want, ids, bounds, store, labels, xs, ys, scale, shift, lo
         if want & LOSS:
             losses[i] = scale[i] * total
         if want & GRADIENT:
-            c, added = (
-                grads.dtype.type(scale[i]),
-                shift[i * shift.shape[0] // m if shift.shape[0] > 1 else 0],
-            )
+            c, added = grads.dtype.type(scale[i]), shift[i if shift.shape[0] > 1 else 0]
             for j in range(grads.shape[1]):
                 grads[i, j] = c * grads[i, j] + added[j]
 

@@ -1,6 +1,6 @@
-"""Ensembles: runs that differ in their step size alone, and advance together.
+"""Ensembles: runs that differ in step size or seed alone, and advance together.
 
-Their coins, samples and draws are the same. So a method's lines are executed once a round, on
+Their coins are the same, or there are none. So a method's lines are executed once a round, on
 arrays that have the rows of one run behind those of another. Each run has its own log, ledger,
 checkpoints and end, with the bits that they have when it runs alone; its seconds are its share. A
 run that ends leaves the ensemble.
@@ -45,7 +45,10 @@ def key_of(experiment: Experiment) -> str:
     if not fit or looks or slower:
         return ""
     table = experiment.table
-    return repr(table | {"method": table["method"] | {"stepsize": None}})
+    free: dict[str, dict[str, Any]] = {"method": {"stepsize": None}}
+    if vars(type(method.estimator)).get("coinless") and not problem.seeded:
+        free["run"] = {"seed": None}
+    return repr(table | {name: table[name] | keys for name, keys in free.items()})
 
 
 def run_together(
@@ -114,8 +117,9 @@ class Ensemble(Loop):
     def _bind(self, x: np.ndarray) -> None:
         """A state of the members, with their x (runs, d), bits and oracle calls."""
         one, runs = self.members[0].setup, len(self.members)
-        star, problem = EnsembleStar(one.star, runs, self.clock, self.round), one.problem
-        parts = star, self.round, problem.repeated(runs), one.compressor, one.rows
+        stars = [member.setup.star for member in self.members]
+        star = EnsembleStar(stars, self.clock, self.round)
+        parts = star, self.round, one.problem.repeated(runs), one.compressor, one.rows
         self.state = RunState(one.experiment, *parts)
         self.state.x = x
         self.gamma: Any = np.array([[member.gamma] for member in self.members])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+
 from mpisim.analysis.claims.comparing import DECADES, compare
 from mpisim.analysis.claims.judging import CLEAR, with_note
 from mpisim.analysis.claims.verdicts import (
@@ -31,7 +33,6 @@ from .schemes import (
     ROUNDS,
     Groups,
     break_even,
-    dimension,
     runs,
 )
 
@@ -101,20 +102,52 @@ def claims(
         for cost, unit in one.costs.items():
             if cost.timed and not timed:
                 continue
-            groups = runs(logs, cost)
+            groups, source_text = runs(logs, cost), one.source(source)
             fewer = "fewer" if one.word == "fewer" else f"{one.word} fewer"
             text = f"{one.less} needs {fewer} {unit} than {one.more} {one.where.words}"
-            evidence = one.where.which(
-                [pair(groups, one, cost, name) for name in data_sets(groups)]
-            )
-            yield state(text, quote, one.source(source), evidence, one.where.rule)
+            yield _claim(text, quote, source_text, one, cost, groups)
+            if cost is BYTES and (equal := _equally_long(groups, one)):
+                text = f"{text}, when both have the rounds of {one.less}"
+                claim = _claim(text, "", source_text, one, cost, equal)
+                yield dataclasses.replace(claim, evidence=list(map(_of_parts, claim.evidence)))
+
+
+def _claim(
+    text: str, quote: str, source: str, one: Comparison, cost: Axis, groups: Groups
+) -> Claim:
+    evidence = one.where.which([pair(groups, one, cost, name) for name in data_sets(groups)])
+    return state(text, quote, source, evidence, one.where.rule)
+
+
+def _equally_long(groups: Groups, one: Comparison) -> Groups:
+    """The runs, with those of ``more`` cut to the rounds of ``less``; empty if none is longer."""
+    cut: Groups = {}
+    for (data, name), logs in groups.items():
+        less = groups.get((data, one.less), [])
+        if name == one.more and less:
+            last = less[0].column("round")[-1]
+            if any(log.column("round")[-1] > last for log in logs):
+                cut[data, name] = [_until(log, last) for log in logs]
+    return groups | cut if cut else {}
+
+
+def _until(log: Log, last: int) -> Log:
+    """The run up to the round ``last``."""
+    rows = int(np.searchsorted(log.column("round"), last, side="right"))
+    return dataclasses.replace(log, columns={n: c[:rows] for n, c in log.columns.items()})
+
+
+def _of_parts(evidence: Evidence) -> Evidence:
+    """Names no runs to repeat, as it is of parts of them."""
+    numbers = {key: value for key, value in evidence.numbers.items() if key != "runs"}
+    return dataclasses.replace(evidence, numbers=numbers)
 
 
 def pair(groups: Groups, one: Comparison, cost: Axis, data: str) -> Evidence:
     """``less`` against ``more`` on a data set, to fixed shares of |x^0 - x*|^2."""
     logs = groups.get((data, one.less), []), groups.get((data, one.more), [])
 
-    fewer = compare(_where(groups, data), *logs, cost, ERROR, TARGETS, one.word)
+    fewer = compare(_where(groups, data, cost), *logs, cost, ERROR, TARGETS, one.word)
     counted = not cost.timed and cost is not ROUNDS
     return _with_break_even(fewer, *logs) if counted and one.more == RIVAL else fewer
 
@@ -148,5 +181,7 @@ def _norms(where: str, log: Log) -> Evidence:
     return Evidence(where, measured, negligible, {"message_bits": message, "norm_bits": extra})
 
 
-def _where(groups: Groups, data: str) -> str:
-    return f"{data} (d = {dimension([groups], data)})"
+def _where(groups: Groups, data: str, cost: Axis = ROUNDS) -> str:
+    """With d; for seconds also n, as their runs may have fewer workers than the others."""
+    log = next(chosen[0] for (name, _), chosen in groups.items() if name == data)
+    return f"{data} (d = {log.attrs['dimension']}" + f", n = {log.n}" * cost.timed + ")"

@@ -209,7 +209,8 @@ def draw(title: str, shown: Sequence[str], pair: Sequence[str], logs: Sequence[L
         here = {curve: group for curve in shown if (group := groups[cost].get((data, curve)))}
         for curve, group in here.items():
             panels.curve(panel, group, cost, ERROR, *LOOKS[curve])
-        panels.dress(panel, cost, ERROR, cost.label(logs[0]))
+        n = f", n = {next(iter(here.values()))[0].n}" if cost.timed and here else ""
+        panels.dress(panel, cost, ERROR, cost.label(logs[0]) + n)
         if cost is ROUNDS and here:  # the rival of a break-even has more
             panel.set_xlim(
                 right=min(cost.values(log)[-1] for group in here.values() for log in group)

@@ -111,6 +111,19 @@ def test_workers_with_the_same_rows(keys, tmp_path):
     require_same(experiments, logs, tmp_path)
 
 
+@pytest.mark.drawn(6)
+@pytest.mark.parametrize("compressor", CODES)
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "marina"])
+def test_seeds_of_methods_without_coins(method, compressor, tmp_path):
+    """With minibatches where the method has some; the large step leaves."""
+    runs = [(0.05, 1), (0.05, 2), (1e60, 2), (0.02, 1), (0.02, 3)]
+    experiments = [tables(method, compressor, TASKS["logistic"], s, seed=seed) for s, seed in runs]
+    for one in experiments:
+        one["method"] |= {} if method == "diana" else {"batch": 5}
+    _, logs = together(experiments, tmp_path)
+    require_same(experiments, logs, tmp_path)
+
+
 def test_more_runs_than_lanes(tmp_path):
     experiments = [tables("marina", "permk", TASKS["logistic"], 0.01 * i) for i in range(1, 12)]
     _, logs = together(experiments, tmp_path)
@@ -199,9 +212,18 @@ def test_what_runs_alone(change):
     assert key_of(parse(merged)) == "" != key_of(parse(ABLE))
 
 
-def test_only_steps_may_differ():
-    def key(**change):
-        return key_of(parse({name: ABLE[name] | change.get(name, {}) for name in ABLE}))
+def key(**change):
+    return key_of(parse({name: ABLE[name] | change.get(name, {}) for name in ABLE}))
+
+
+def test_seeds_may_differ_where_they_decide_on_the_draws_alone():
+    diana, seed = {"method": {"name": "diana"}}, {"run": {"seed": 2}}
+    assert key(**diana) == key(**diana, **seed)
+    shuffled = {"problem": {"split": "shuffled"}}
+    assert key(**diana, **shuffled) != key(**diana, **shuffled, **seed)
+
+
+def test_only_steps_may_differ_where_there_are_coins():
 
     assert key() == key(method={"stepsize": "theory"}) == key(method={"stepsize": {"theory": 2.0}})
     others = [{"method": {"p": 0.5}}, {"compressor": {"k": 4}}, {"problem": {"l2": 0.2}}]
@@ -266,7 +288,7 @@ def attributes(points, name):
 def test_a_sweep_advances_steps_together(tmp_path, capfd):
     base = ["sweep", str(write(tmp_path, GRID)), "--out"]
     assert main([*base, str(tmp_path / "together")]) == 0
-    line = "6 points differ in their step alone from others, and advance together with these"
+    line = "6 points differ in step or seed alone from others, and advance together with these"
     assert capfd.readouterr().out.count(line) == 1
     assert main([*base, str(tmp_path / "separate"), "--separate"]) == 0
     assert line not in capfd.readouterr().out
@@ -291,4 +313,4 @@ def test_points_that_have_begun_or_have_ranks_run_alone(tmp_path, capfd):
     assert main([*base, "--set", "run.rounds=20"]) == 0
     assert "2 points differ" in capfd.readouterr().out
     assert main([*base, "--set", "run.rounds=30"]) == 0  # they go on from those with 20 rounds
-    assert "differ in their step" not in capfd.readouterr().out
+    assert "differ in step" not in capfd.readouterr().out

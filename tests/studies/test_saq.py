@@ -65,15 +65,6 @@ def logs_of(*paths):
     return [read(path) for path in paths]
 
 
-def pairs(make, plus, **how):
-    """Logs of DIANA and DIANA+ on three seeds, for bits and for seconds."""
-    paths = []
-    for seed, ranks in product((1, 2, 3), (None, 2)):
-        paths.append(make("diana", "quant", seed=seed, ranks=ranks))
-        paths.append(make("diana+", plus, seed=seed, ranks=ranks, **how))
-    return logs_of(*paths)
-
-
 def test_break_even_by_hand(make):
     """R rounds of DIANA cost as much as 0.03 MB and R / 4 rounds: R = 40."""
     paths = make("diana+", "block quant+", start=0.03, step=4.0), make("diana", "quant")
@@ -112,6 +103,7 @@ def test_claims_over_all_data_sets(make):
     small, *_ = sent.evidence
     assert small.where == "svmguide3 (d = 22)" and not small.counts
     assert small.verdict == "does not hold"
+    assert result[text.format("seconds")].evidence[0].where == "svmguide3 (d = 22, n = 5)"
     assert [one.counts for one in result[text.format("rounds")].evidence] == [False, False, True]
     gone = result["DCGD+ (block quant+) needs fewer rounds than DCGD (quant) when d is larger"]
     assert gone.verdict == "not decided"
@@ -120,27 +112,37 @@ def test_claims_over_all_data_sets(make):
     assert result[text.format("megabytes")].verdict == "does not hold"
 
 
+def test_seconds_of_two_workers_with_a_rank_each():
+    """On ten seeds; runs for rounds and bits are those of quick."""
+    study, figure = find("saq-fig4")
+    *others, timed = figure.source.parts()
+    points = timed.points(study.folder, "two")[1]
+    assert {(p["problem"]["workers"], p["run"]["ranks"]) for p in points} == {(2, "workers")}
+    assert {p["run"]["seed"] for p in points} == set(range(1, 11))
+    for grid in others:
+        two, quick = (grid.points(study.folder, scale)[1] for scale in ("two", "quick"))
+        assert two == quick and len(two) > 0
+
+
 def test_table_2(make):
     paths = [
         make(method, scheme, start=start, codec=codec, rounds=rounds)
         for method, scheme, start in (("diana", "quant", 0), ("diana+", "quant+", 0.005))
         for codec, rounds in (("elias", 100), ("e1", 100), ("entropy", 40))
     ]
-    paths += [make("diana+", scheme, start=0.005, ranks=2) for scheme in ("quant+", "rand-τ+")]
     logs = logs_of(*paths)
     result = table2.runs(logs)
     assert len(result) == 6
     assert table2.message_bits(logs[:3]) == pytest.approx([8e3 / 5] * 3)
-    sizes, sent, clock = table2.claims(logs)
+    sizes, sent = table2.claims(logs)
     assert sizes.verdict == "does not hold"
     assert sizes.measured == "a9a: d = 123, n = 5, m = 200, not d = 123, n = 8, m = 2,837"
-    row = [claim.evidence[0].numbers for claim in (sent, clock)]
-    assert row[0]["share"] == pytest.approx(0.005 / 5.005)  # in 5,000 rounds of 0.001
-    assert row[0]["negligible_from_round"] == pytest.approx(5 / 0.03)
-    assert row[1]["share"] == pytest.approx(0.0025 / 5.0025)
-    assert sent.verdict == clock.verdict == "holds"
+    numbers = sent.evidence[0].numbers
+    assert numbers["share"] == pytest.approx(0.005 / 5.005)  # in 5,000 rounds of 0.001
+    assert numbers["negligible_from_round"] == pytest.approx(5 / 0.03)
+    assert sent.verdict == "holds"
     [log] = logs_of(make("diana+", "quant+", start=0.2))
-    late = table2._negligible("", log, schemes.BYTES, "")
+    late = table2._negligible("", log)
     assert late.verdict == "does not hold" and late.numbers["share"] < 0.04
     table2.draw(logs).draw_without_rendering()
 

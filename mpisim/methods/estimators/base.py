@@ -75,6 +75,7 @@ class Estimator(Stateful, ABC):
         False for local steps and Newton's directions
     in_ensembles : its lines also advance an ensemble of runs (`mpisim.runs.ensemble`); of this
         class alone, as the lines of those derived from it may not
+    coinless : nor does it throw coins or draw clients, so that the runs may differ in their seed
     server_stepsize : the optimizer's step size, where gamma is that of steps at the workers
     """
 
@@ -90,6 +91,7 @@ class Estimator(Stateful, ABC):
     unbiased: ClassVar[bool] = False
     estimates_gradient: ClassVar[bool] = True
     in_ensembles: ClassVar[bool] = False
+    coinless: ClassVar[bool] = False
     server_stepsize: float | None = None
     star: Star
     oracle: Oracle

@@ -85,8 +85,7 @@ class Diana(DianaFamily):
 
     alpha: float | Theory = "theory"
     rule: Literal["theorem", "published"] = "theorem"
-    partial = True
-    in_ensembles = True
+    partial = in_ensembles = coinless = True
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         star = self.star

@@ -31,8 +31,7 @@ class Naive(Stochastic):
     """
 
     direction: Direction = "up"
-    unbiased = True
-    in_ensembles = True
+    unbiased = in_ensembles = coinless = True
 
     def start(self, x: np.ndarray) -> np.ndarray:
         return self.estimate(x)
@@ -112,7 +111,7 @@ class EF21(Stochastic):
 
     direction: Direction = "up"
     start_: Literal["dense", "compressed", "zero"] = "dense"
-    permk_tables = in_ensembles = True
+    permk_tables = in_ensembles = coinless = True
 
     g_i = PerWorker("Markov states")
     g = AtServer("their mean")

@@ -30,7 +30,7 @@ from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION, Column, row_type, wor
 
 FLUSH_SECONDS = 1.0  # within which rows are in the journal, and the first ones in the HDF5 file
 BEHIND_SECONDS, BEHIND_SHARE = 10.0, 0.1  # by how much the HDF5 file may be behind; of elapsed ones
-COST_SHARE = 0.1  # of the run's time that writing the HDF5 file takes at most, about
+COST_SHARE = 0.1  # of the time that writing the HDF5 files takes at most, about
 # Of a log's name; no longer ones.
 BESIDE = ("{}.ckpt", "{}.ckpt.old", "{}.journal", ".{}.lock", ".{}.journal.new")
 
@@ -55,6 +55,7 @@ class LogWriter:
     ):
         self.path, self.schema, self._type = path, schema, row_type(schema)
         self.attributes = {"schema_version": SCHEMA_VERSION, "start": now()} | attributes
+        self._runs = attributes.get("ensemble", 1)  # whose files are written in the same time
         self._block: list[tuple] = []
         self._opened = self._flushed = self._logged = monotonic()
         self._file: int | None = None  # descriptor of the HDF5 file, as it was written last
@@ -137,7 +138,7 @@ class LogWriter:
 
     def _write_if_due(self, seconds: float, by: float) -> None:
         """Write the HDF5 file if by then it is older than that, and is written quickly enough."""
-        if by - self._written >= max(seconds, self._cost / COST_SHARE):
+        if by - self._written >= max(seconds, self._runs * self._cost / COST_SHARE):
             with self._one_line():
                 self._write("running")
             self._first = False

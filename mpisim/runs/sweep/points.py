@@ -42,8 +42,8 @@ class Spread(NamedTuple):
     ranks_per_run : of the job, for a point that does not say how many ranks it needs
     jobs : processes that run points without mpirun; 0: the ranks of the job do
     shard : the points that this command runs; others are left to other commands
-    separate : whether each point runs for itself; else those that differ in their step alone
-        advance together where they can (`mpisim.runs.ensemble`)
+    separate : whether each point runs for itself; else those that differ in step or seed
+        alone advance together where they can (`mpisim.runs.ensemble`)
     """
 
     ranks_per_run: int = 1

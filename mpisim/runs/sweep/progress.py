@@ -97,7 +97,7 @@ class Board:
 
     def begins(self, number: int, more: int = 0) -> None:
         """A point begins that is to print its own progress, with ``more`` beside it."""
-        beside = f" with {more} other step{'s' * (more != 1)}" if more else ""
+        beside = f" together with {more} more" if more else ""
         self.lines.begins(number, beside + self._pace.left(self._clock() - self._begin))
 
     def update(self) -> int:

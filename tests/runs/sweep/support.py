@@ -46,5 +46,12 @@ def count_runs(patch: pytest.MonkeyPatch) -> list[Path]:
         ran.append(output.log)
         return original(setup, output, signals)
 
+    together = runner.run_together
+
+    def counted_together(setups, outputs, signals):
+        ran.extend(output.log for output in outputs)
+        return together(setups, outputs, signals)
+
     patch.setattr(runner, "run_rounds", counted)
+    patch.setattr(runner, "run_together", counted_together)
     return ran
