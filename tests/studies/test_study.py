@@ -176,7 +176,7 @@ def test_a_figure_of_two_grids(two_grids, command):
     assert source.state(folder, "quick", 1) == "bits: never run, timed: never run"
     with pytest.raises(InputError, match="logs/mine: no complete log"):
         source.read(Path("logs/mine"))
-    output = command("study", folder, "fig1")
+    output = command("study", folder, "fig1", "--separate")
     assert output.count("2 points: 2 done") == 2
     assert "group 1 of 2 (bits)\n" in output and "group 2 of 2 (timed)\n" in output
     assert re.search(r"\[2/2\] GD seed 2, about \S+ s left, \S+ s with all groups\n", output)
