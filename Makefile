@@ -84,7 +84,7 @@ $(STAMP): setup.cfg pyproject.toml tools/configure_mpi.py
 	  { echo "make: .venv/bin/python cannot import mpi4py.MPI (MPI=$(MPI)); see docs/install.md" >&2; exit 2; }
 	@echo "[4/5] what mpisim says of this machine"
 	@$(ENV) && .venv/bin/python -m mpisim --info
-	@echo "[5/5] kernels, compiled once for all runs, on all cores: half a minute"
+	@echo "[5/5] kernels, compiled once for all runs, on several cores: half a minute"
 	@$(ENV) && .venv/bin/python tools/warm_up.py
 	@echo $(MPI) > .venv/.mpi && touch $@
 

@@ -2,9 +2,10 @@
 
 Usage: .venv/bin/python tools/warm_up.py
 
-Runs a few rounds of every problem, method and compressor, on a generated sample, in a process for
-each core, without a network. Compiled kernels lie in __pycache__ beside their sources. What is not
-compiled here is compiled when it is first used, so a run that fails here is only reported.
+Runs a few rounds of every problem, method and compressor, on a generated sample, in as many
+processes as there are cores, up to four, without a network. Compiled kernels lie in __pycache__
+beside their sources. What is not compiled here is compiled when it is first used, so a run that
+fails here is only reported.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ DEALING = {
 VALUES = {"int": 1, "int | float": 1, "float": 0.5, "Compressor": RANDK}
 KEYS: dict[str, Table] = {"fednl-ls": {"regularisation": 0.1}}  # that it cannot do without
 SAMPLE = {"data": "sample"}
+PROCESSES = 4  # at most; more would compile the same kernels at the same time
 SHOWN = 15  # experiments from one line of progress to the next
 DATA: dict[str, Table] = {
     "quadratic": {},
@@ -105,7 +107,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         write_sample(Path(folder) / "sample")
         os.environ["MPISIM_DATA"] = folder
-        with ProcessPoolExecutor(len(usable_cores())) as processes:
+        with ProcessPoolExecutor(min(PROCESSES, len(usable_cores()))) as processes:
             for i, mistake in enumerate(processes.map(run, several)):
                 if i % SHOWN == 0:
                     print(f"      {i} of {len(several)} experiments", flush=True)

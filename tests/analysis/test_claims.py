@@ -9,7 +9,7 @@ from scipy import stats
 
 from mpisim.analysis import claims as api
 from mpisim.analysis.claims import Claim, Evidence, Verdict, compare, every, most, state
-from mpisim.analysis.claims.judging import again, comparisons, interval, moved_by, sensitivity
+from mpisim.analysis.claims.judging import interval, moved_by, sensitivity
 from mpisim.analysis.curves import GRADIENT, Axis
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read as read_log
@@ -170,20 +170,6 @@ def test_an_edge_of_the_grid_decides_nothing(make):
     edge = api.undecided_at_edge(result, ["", "DIANA: 8 is the largest step"])
     text = "edge of the grid (DIANA: 8 is the largest step): with these 1.9"
     assert edge.verdict is UNDECIDED and edge.measured.startswith(text)
-
-
-def test_ratios_without_targets_are_comparisons_too():
-    """They count, an edge stays on record, and alternatives move them."""
-    ratios = [1.03, 1.04, 1.05, 1.04, 1.06]
-    one = api.of_seeds("", ratios, "fewer")
-    assert one.verdict is HOLDS and again(one) == one
-    assert comparisons([state("", "", "", [one])]) == 1
-    assert moved_by(state("", "", "", [one])) == ["5% from 1", "10% from 1"]
-    edge = api.undecided_at_edge(one, ["8 is the largest step"])
-    assert edge.verdict is UNDECIDED and again(edge) == edge
-    long = api.of_seeds("", ratios[:3], "fewer", 3)
-    assert long.verdict is again(long).verdict is HOLDS
-    assert api.of_seeds("", ratios[:3], "fewer").verdict is UNDECIDED
 
 
 def test_row_0_and_framing_stand_beside(make):

@@ -16,7 +16,8 @@ from matplotlib.figure import Figure as Drawing
 from PIL import Image
 
 from mpisim.analysis import settings as settings_of_runs
-from mpisim.analysis.claims import Claim, Verdict
+from mpisim.analysis.claims import Claim, Verdict, comparisons, of_seeds, state, undecided_at_edge
+from mpisim.analysis.claims.judging import again, moved_by
 from mpisim.analysis.results import files, page
 from mpisim.analysis.results.files import Provenance, provenance_of
 from mpisim.analysis.study import load
@@ -298,3 +299,17 @@ def test_what_is_on_record_is_current():
             assert one.provenance.study == folder.parent.name
             assert 0 < (folder / one.picture).stat().st_size <= files.LIMIT, one.picture
     assert (ROOT / GALLERY).read_text() == gallery(ROOT)
+
+
+def test_ratios_without_targets_are_comparisons_too():
+    """They count, an edge stays on record, and alternatives move them."""
+    ratios = [1.03, 1.04, 1.05, 1.04, 1.06]
+    one = of_seeds("", ratios, "fewer")
+    assert one.verdict is Verdict.HOLDS and again(one) == one
+    assert comparisons([state("", "", "", [one])]) == 1
+    assert moved_by(state("", "", "", [one])) == ["5% from 1", "10% from 1"]
+    edge = undecided_at_edge(one, ["8 is the largest step"])
+    assert edge.verdict is Verdict.UNDECIDED and again(edge) == edge
+    long = of_seeds("", ratios[:3], "fewer", 3)
+    assert long.verdict is again(long).verdict is Verdict.HOLDS
+    assert of_seeds("", ratios[:3], "fewer").verdict is Verdict.UNDECIDED

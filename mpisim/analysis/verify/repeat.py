@@ -265,12 +265,14 @@ def repeat(study: Study, number: int, seed: int, comm: Comm, seconds: float = SE
     def draw() -> tuple[list[tuple[Comparison, dict[str, Tables]]], int]:
         drawn: list[tuple[Comparison, dict[str, Tables]]] = []
         wide, random = 0, Random(seed)
-        for whole in random.sample(short, len(short)):
+        for comparison in random.sample(short, len(short)):
             if len(drawn) == number:
                 break
-            count = min(len(whole.runs), int(seconds / max(whole.seconds, 1e-9)))
-            some = random.sample(sorted(whole.runs), count)
-            one = dataclasses.replace(whole, runs={name: whole.runs[name] for name in some})
+            count = min(len(comparison.runs), int(seconds / max(comparison.seconds, 1e-9)))
+            some = random.sample(sorted(comparison.runs), count)
+            one = dataclasses.replace(
+                comparison, runs={name: comparison.runs[name] for name in some}
+            )
             tables = _tables(study, one, comm.size)
             if tables is None:
                 wide += 1

@@ -155,16 +155,16 @@ class Queue:
         left = [one for one in self.points if one.number not in taken]
         share = -(-(len(left) + 1) // self.groups)
         most = int(min(share, TOGETHER, TOGETHER_BYTES / max(point.bytes, 1.0)))
-        found: list[Point] = []
+        further: list[Point] = []
         for one in left:
-            if len(found) + 1 >= most:
+            if len(further) + 1 >= most:
                 break
             if one.alike == point.alike and is_fresh(one) and self.claims.take(one.number):
                 with ExitStack() as lock:
                     if self._lock(one, lock, False):
                         stack.push(lock.pop_all())
-                        found.append(one)
-        return found
+                        further.append(one)
+        return further
 
     def _lock(self, point: Point, stack: ExitStack, last: bool) -> bool:
         """Whether the point is to run; if it is busy it is put off, unless this is the ``last``."""
