@@ -44,6 +44,7 @@ ON_RANK_0 = {
     "naming a new file": ("os", "link"),
 }
 PLACES = EVERYWHERE | ON_RANK_0
+OUT = "out"  # the folder, in that of a fault, in which the log is
 GROUPS, LIMIT = Path("/sys/fs/cgroup/memory"), 64 << 20  # of processes whose memory is limited
 
 
@@ -53,19 +54,20 @@ class Fault:
 
     action : "kill", "kill mpirun", "raise", "terminate", "interrupt", "limit" (of the size of
         files), "fill" (the file system of ``folder``), "use up inodes" (of it), "unwritable" (a
-        file takes its place), "cut power" (of that file system), "no locks" (the file system has
-        none), "out of memory" (the kernel kills the rank, where root can limit its memory)
-    spare : bytes that "limit" and "fill" leave; inodes
+        file takes the place of its folder `OUT`), "cut power" (of that file system), "no locks"
+        (the file system has none), "out of memory" (the kernel kills the rank, where root can
+        limit its memory)
+    spare : bytes that "limit" and "fill" leave; inodes; a flag of `disk.cut`
     mark : a file that is made when it happens
     """
 
     action: str
     place: str
     call: int
-    rank: int
-    spare: int
-    folder: str
-    mark: str
+    rank: int = 0
+    spare: int = 0
+    folder: str = ""
+    mark: str = ""
 
     def happen(self) -> None:
         """Now."""
@@ -88,7 +90,7 @@ class Fault:
         raise RuntimeError("one bad day")
 
     def _limit(self) -> None:
-        sizes = [path.stat().st_size for path in Path(self.folder).glob("*.h5")]
+        sizes = [path.stat().st_size for path in Path(self.folder, OUT).glob("*.h5")]
         limit = max(sizes, default=0) + self.spare
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
@@ -121,11 +123,13 @@ class Fault:
         self._kill()
 
     def _unwritable(self) -> None:
-        os.rename(self.folder, self.folder + ".gone")
-        Path(self.folder).touch()
+        out = Path(self.folder, OUT)
+        out.mkdir(exist_ok=True)
+        out.rename(f"{out}.gone")
+        out.touch()
 
     def _cut_power(self) -> None:
-        disk.cut(Path(self.folder))
+        disk.cut(Path(self.folder), self.spare)
 
     def _no_locks(self) -> None:
         def flock(*_):

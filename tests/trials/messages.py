@@ -28,9 +28,6 @@ class Trial:
     number: int
 
 
-choose = Trial
-
-
 def attempt(trial: Trial) -> tuple[str, bool]:
     """What is wrong with what decoders made of them; it always happens."""
     wrong = []
