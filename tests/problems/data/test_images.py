@@ -123,13 +123,3 @@ def test_how_many_workers_have_the_common_part():
     others = np.concatenate([part[i] for i in np.flatnonzero(~parts.common)])
     assert len(common) == 1 and len(np.unique(others)) == len(others)
     assert not np.isin(others, list(common.pop())).any()
-
-
-def test_of_some_workers():
-    parts = split_images(90, 90, 11, 0.5, "workers", 2)
-    workers = np.array([2, 7, 8])
-    images, bounds = parts.of(workers)
-    part = of_workers(parts)
-    assert np.array_equal(images, np.concatenate([part[i] for i in workers]))
-    assert np.array_equal(np.diff(bounds), [len(part[i]) for i in workers])
-    assert parts.of(workers[:0])[0].size == 0

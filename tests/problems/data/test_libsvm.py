@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from mpisim.core.errors import InputError
 from mpisim.problems.data import libsvm
-from mpisim.problems.data.arrange import binary_labels
 from mpisim.problems.data.content import read_content, verify
 from mpisim.problems.data.find import find, lookup
 from mpisim.problems.data.prepared import DataOptions, prepare
@@ -110,13 +109,6 @@ def test_damaged_streams_are_named(tmp_path, how, damage):
         with pytest.raises(InputError, match=message) as error:
             read_content(path)
         assert str(path) in str(error.value) and "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("pair", [(1, 2), (0, 1), (-1, 1), (-3.5, 0.25)])
-def test_two_labels(pair):
-    small, large = pair
-    labels = np.array([large, small, small, large], float)
-    np.testing.assert_array_equal(binary_labels(labels, "f"), [1, -1, -1, 1])
 
 
 pytestmark = pytest.mark.real
