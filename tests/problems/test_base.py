@@ -24,20 +24,14 @@ NETWORK |= {"chunk": 8, "augment": True, "device": "cpu"}
 class Bowls(Problem):
     """A plugin's problem for points (d,) alone: f_i(x) = |x - i|^2 / 2."""
 
-    size: int = 4
-
     def load(self, n, first, count, seed, dtype):
-        self.n, self.first, self.m, self.d, self.dtype = n, first, count, self.size, dtype
+        self.n, self.first, self.m, self.d, self.dtype = n, first, count, 4, dtype
         self.rows, self.identical, self.identity = np.full(count, 3), n == 1, "bowls"
         self.centres = np.arange(first, first + count)[:, None]
 
-    def losses(self, x):
-        assert x.shape == (self.size,)
-        return ((x - self.centres) ** 2).sum(axis=1) / 2
-
-    def gradients(self, x):
-        assert x.shape == (self.size,)
-        return x - self.centres
+    def losses_and_gradients(self, x):
+        assert x.shape == (4,)
+        return ((x - self.centres) ** 2).sum(axis=1) / 2, x - self.centres
 
     def batch_gradients(self, x, batch):
         return (x - self.centres) * (1 + batch.sum(axis=1, keepdims=True))
@@ -51,7 +45,7 @@ class Explicit(Bowls, ExplicitProblem):
     """The same by single coordinates."""
 
     def losses_and_gradients(self, x):
-        return self.losses(x), self.gradients(x)
+        return super().losses_and_gradients(x)[0], self.gradients(x)
 
     def gradients(self, x):
         return ExplicitProblem.gradients(self, x)
@@ -242,13 +236,37 @@ TABLES = {
 }
 
 
-def test_losses_and_gradients_make_a_problem(tmp_path):
-    shifted = registered("shifted")(type("Shifted", (Bowls,), {}))
+@pytest.fixture
+def shifted():
+    """A problem of a plugin: f_i(x) = |x - i|^2 / 2, defined by losses and gradients."""
+
+    @registered("shifted")
+    class Shifted(Problem):
+        size: int = 3
+
+        def load(self, n, first, count, seed, dtype):
+            self.n, self.first, self.m, self.d, self.dtype = n, first, count, self.size, dtype
+            self.rows, self.identical, self.identity = np.ones(count, np.int64), n == 1, "shifted"
+            self.shifts = np.arange(first, first + count)[:, None]
+
+        def losses(self, x):
+            return ((x - self.shifts) ** 2).sum(axis=1) / 2
+
+        def gradients(self, x):
+            return x - self.shifts
+
+        def batch_gradients(self, x, batch):
+            return self.gradients(x)
+
+    return Shifted
+
+
+def test_losses_and_gradients_make_a_problem(shifted, tmp_path):
     gd = {"name": "gd", "stepsize": 1.0}
     tables = {"problem": {"name": "shifted", "size": 5}, "method": gd, "run": {"rounds": 1}}
     assert run_tables(tables, tmp_path / "log.h5").x.tolist() == [0.0] * 5
     assert columns(tmp_path / "log.h5")["loss"].tolist() == [0.0, 0.0]
-    one = shifted(size=3).loaded(4, 1, 2, 0, np.dtype(float))
+    one = shifted().loaded(4, 1, 2, 0, np.dtype(float))
     assert one.losses_and_gradients(np.zeros(3))[0].tolist() == [1.5, 6.0]
     assert not one.explicit and not one.tested
 

@@ -3,7 +3,6 @@
 import sys
 import tomllib
 
-import h5py
 import pytest
 
 import mpisim
@@ -18,7 +17,7 @@ from mpisim.problems.quadratic import Quadratic
 from mpisim.runs import plugins
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import read
-from tests.helpers import run_tables
+from tests.helpers import attributes, run_tables
 from tests.runs.sweep.support import BASE
 
 PLUGIN = """
@@ -60,8 +59,7 @@ def test_by_flag(name, folder, command):
     (folder / "x.toml").write_text(FIRSTK)
     command("run", "x.toml", "--plugin", name, "--out", "log.h5")
     assert "firstk" in command("show", "log.h5")
-    with h5py.File("log.h5") as log:
-        assert "plugin" not in tomllib.loads(log.attrs["config"])
+    assert "plugin" not in tomllib.loads(attributes("log.h5")["config"])
 
 
 def test_by_key_wherever_a_table_is_parsed(folder, command):
@@ -69,8 +67,7 @@ def test_by_key_wherever_a_table_is_parsed(folder, command):
     grid = "[sweep]\nmethod.stepsize = [0.1, 0.2]\n"
     (folder / "sub" / "grid.toml").write_text("plugin = 'first_k.py'\n" + FIRSTK + grid)
     command("run", "sub/x.toml", "--out", "log.h5")
-    with h5py.File("log.h5") as log:
-        assert tomllib.loads(log.attrs["config"])["plugin"] == ["sub/first_k.py"]
+    assert tomllib.loads(attributes("log.h5")["config"])["plugin"] == ["sub/first_k.py"]
     verify = "verify log.h5 --rerun --"
     several = f"{verify}load-plugins; {verify}plugin ./sub/first_k.py; sweep sub/grid.toml"
     for words in f"{several}; tune sub/grid.toml; theory sub/x.toml".split("; "):

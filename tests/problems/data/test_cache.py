@@ -11,8 +11,9 @@ import pytest
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
 from mpisim.problems.data import cache as caching
-from mpisim.problems.data import libsvm, prepared
+from mpisim.problems.data import prepared
 from mpisim.problems.data.prepared import DataOptions, load_shards, prepare
+from tests.helpers import calls_of
 from tests.problems.data.conftest import random_dense, to_dense, to_text
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -29,10 +30,7 @@ def path(tmp_path):
 @pytest.fixture
 def parses(monkeypatch):
     """How often text was parsed."""
-    calls = []
-    parse = libsvm.parse
-    monkeypatch.setattr(prepared.formats.libsvm, "parse", lambda *a: calls.append(a) or parse(*a))
-    return calls
+    return calls_of(monkeypatch, prepared.formats.libsvm, "parse")
 
 
 def rows(options):

@@ -183,9 +183,9 @@ def test_download(server, register, tmp_path, suffix, pack):
 
 def test_wrong_content_does_not_stay(server, register, tmp_path):
     url, files, _ = server
-    files["tiny"] = b"<html>please log in</html>"
+    page = files["tiny"] = b"<html>please log in</html>"
     register(f"{url}/tiny", digest=sha(TEXT))
-    with pytest.raises(InputError, match=rf"{sha(files["tiny"])}; [^\n]*{sha(TEXT)}"):
+    with pytest.raises(InputError, match=rf"{sha(page)}; [^\n]*{sha(TEXT)}"):
         fetch("tiny", folder=tmp_path)
     assert not list(tmp_path.iterdir())
 
