@@ -32,7 +32,7 @@ KINDS = {
     "power": (25, faults.choose_cuts, faults.attempt),
     "race": (20, races.choose, races.attempt),
     "slurm": (2, slurm.choose, slurm.attempt),
-    "messages": (100, messages.Trial, messages.attempt),
+    "messages": (100, lambda *trial: trial, messages.attempt),
     "soak": (1, soak.choose, soak.attempt),
     "processor": (3, alike.choose_setting, alike.processors),
     "layouts": (1, alike.choose_sample, alike.layouts),

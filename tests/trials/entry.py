@@ -44,6 +44,8 @@ ON_RANK_0 = {
     "naming a new file": ("os", "link"),
 }
 PLACES = EVERYWHERE | ON_RANK_0
+SIGNALS = {"kill": signal.SIGKILL, "kill mpirun": signal.SIGKILL}
+SIGNALS |= {"terminate": signal.SIGTERM, "interrupt": signal.SIGINT}
 OUT = "out"  # the folder, in that of a fault, in which the log is
 GROUPS, LIMIT = Path("/sys/fs/cgroup/memory"), 64 << 20  # of processes whose memory is limited
 
@@ -72,19 +74,11 @@ class Fault:
     def happen(self) -> None:
         """Now."""
         Path(self.mark).touch()
-        getattr(self, "_" + self.action.replace(" ", "_"))()
-
-    def _kill(self) -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    def _kill_mpirun(self) -> None:
-        os.kill(_job(), signal.SIGKILL)
-
-    def _terminate(self) -> None:
-        os.kill(_job(), signal.SIGTERM)
-
-    def _interrupt(self) -> None:
-        os.kill(_job(), signal.SIGINT)
+        if self.action in SIGNALS:  # to mpirun, if there is one
+            mpirun = self.action != "kill" and "OMPI_COMM_WORLD_RANK" in os.environ
+            os.kill(os.getppid() if mpirun else os.getpid(), SIGNALS[self.action])
+        else:
+            getattr(self, "_" + self.action.replace(" ", "_"))()
 
     def _raise(self) -> None:
         raise RuntimeError("one bad day")
@@ -120,7 +114,7 @@ class Fault:
             (group / "cgroup.procs").write_text(str(os.getpid()))
             hoard = [bytearray(os.urandom(1 << 20)) for _ in range(4 * LIMIT >> 20)]
             print(len(hoard), "MB fit")  # the kernel has not killed it
-        self._kill()
+        os.kill(os.getpid(), signal.SIGKILL)
 
     def _unwritable(self) -> None:
         out = Path(self.folder, OUT)
@@ -136,11 +130,6 @@ class Fault:
             raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
 
         fcntl.flock = flock
-
-
-def _job() -> int:
-    """mpirun, if there is one."""
-    return os.getppid() if "OMPI_COMM_WORLD_RANK" in os.environ else os.getpid()
 
 
 def arm(fault: Fault) -> None:

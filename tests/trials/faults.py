@@ -127,7 +127,8 @@ def _drawn(rng: random.Random, actions: tuple[str, ...], outside: float) -> Star
     )
     anywhere = action in ANYWHERE and rng.random() < 0.6
     place = rng.choice(list(EVERYWHERE if anywhere else PLACES))
-    spare = rng.choice([0, 1, 4, 100, 5000] if action != "cut power" else [1, 2])
+    flags = [disk.WITH_JOURNAL, disk.WITHOUT_JOURNAL]
+    spare = rng.choice(flags if action == "cut power" else [0, 1, 4, 100, 5000])
     moment = rng.uniform(0, 1) if action in OUTSIDE and rng.random() < outside else None
     call = rng.randint(1, OFTEN.get(place, 1)) if moment is None else NEVER
     fault = Fault(action, place, call, rng.randrange(ranks) if anywhere else 0, spare)
