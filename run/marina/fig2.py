@@ -16,7 +16,7 @@ from mpisim.runs.log.reader import Log
 
 SOURCE = "MARINA, Section 5.2 and Figure 2"
 DASHES = {"vr-marina": "-", "vr-diana": (0, (4, 1.5))}
-BITS = Axis("bits_up", log=False)
+BITS = Axis("bits_up", log=True)  # uncompressed runs send 10 to 100 times as many
 COSTS = {EPOCHS: "sample gradients", BITS: "bits"}
 
 
