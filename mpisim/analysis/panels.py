@@ -80,9 +80,9 @@ def curve(
         panel.fill_between(drawn.x, drawn.low, drawn.high, color=colour, alpha=0.2, linewidth=0)
     remark = WHY if (x.timed or y.timed) and oversubscribed(logs) else ""
     if not remark and any(framing_share(log, x) > ABOVE for log in logs):
-        remark = f"without framing, which adds over {ABOVE:.0%}"
+        remark = f"without framing (over {ABOVE:.0%})"
     if remark:
-        panel.set_xlabel(textwrap.fill(remark, 24))  # `dress` puts the axis above it
+        panel.set_xlabel(textwrap.fill(remark, 28))  # `dress` puts the axis above it
 
 
 def dress(panel: Any, x: Axis, y: Axis, xlabel: str, ylabel: str = "") -> None:

@@ -178,4 +178,4 @@ def test_a_panel_of_a_study_says_that_framing_is_left_out(make, axis, framing, m
     for colour in ("red", "blue"):
         panels.curve(panel, logs, *axes, colour, "-")
     panels.dress(panel, *axes, "bits")
-    assert panel.get_xlabel() == "bits" + "\nwithout framing, which\nadds over 5%" * message
+    assert panel.get_xlabel() == "bits" + "\nwithout framing (over 5%)" * message
