@@ -9,7 +9,7 @@ from typing import Any
 from mpisim.analysis import card as cards
 from mpisim.analysis import costs, log_files, results
 from mpisim.analysis.artifact import examine_archive, is_archive, write
-from mpisim.analysis.claims import SUFFIX, Claim, read_folder
+from mpisim.analysis.claims import SUFFIX, Studies, read_folder
 from mpisim.analysis.fleet_table import FleetCosts, of_logs
 from mpisim.analysis.formatting import Text
 from mpisim.analysis.log_files import Logs, PathLike
@@ -104,7 +104,7 @@ def artifact(folder: PathLike, output: PathLike | None = None) -> Path:
     return write(loaded, Path(output or f"{loaded.folder.resolve().name}.zip"))
 
 
-def claims(folder: PathLike) -> Mapping[str, Mapping[str, Sequence[Claim]]]:
+def claims(folder: PathLike) -> Studies:
     """{study: {figure: claims}} of a study, or of a folder of pictures or of results."""
     judged, errors = read_claims(Path(folder))
     if errors:
@@ -112,9 +112,7 @@ def claims(folder: PathLike) -> Mapping[str, Mapping[str, Sequence[Claim]]]:
     return judged
 
 
-def read_claims(
-    folder: Path,
-) -> tuple[Mapping[str, Mapping[str, Sequence[Claim]]], list[InputError]]:
+def read_claims(folder: Path) -> tuple[Studies, list[InputError]]:
     """{study: {figure: claims}}, of results {study and scale: {figure: claims}}; and errors."""
     places = [folder, folder / results.FOLDER, *sorted(folder.glob(f"*/{results.FOLDER}"))]
     recorded = [result for place in places for result in results.read(place)]
@@ -128,4 +126,5 @@ def read_claims(
 
 def card(name: str, d: int | Sequence[int] = 1000, **keys: Any) -> Text:
     """What ``mpisim card`` prints of a compressor with these keys, in one dimension or several."""
-    return Text(cards.card({"name": name, **keys}, [d] if isinstance(d, int) else list(d)))
+    dimensions = [d] if isinstance(d, int) else list(d)
+    return Text("\n".join(cards.lines({"name": name, **keys}, dimensions)))

@@ -27,8 +27,7 @@ COSTS = ("round", "bits_per_worker", "seconds")
 LONG = 1e4  # from here on numbers are shown without a fraction
 
 
-@dataclasses.dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A level for a column of the logs, reached in the first row with ``y`` <= level.
 
     With ``rises`` in the first one with ``y`` >= level.
@@ -103,8 +102,7 @@ class Spread(NamedTuple):
         return cls(float(np.mean(values)), deviation, float(np.median(values)))
 
 
-@dataclasses.dataclass(frozen=True)
-class GroupCost:
+class GroupCost(NamedTuple):
     """What the runs of a setting, which differ in the seed, spend until a target.
 
     reached : number of runs, of ``runs``, that reach it; at_start : in their first row
@@ -127,20 +125,20 @@ class GroupCost:
 
 
 def costs_of(
-    groups: Sequence[RunGroup], targets: Sequence[Target], clock: Axis = SECONDS, sent: Axis = SENT
+    groups: Sequence[RunGroup], targets: Sequence[Target], axes: Sequence[Axis] = (SENT, SECONDS)
 ) -> list[GroupCost]:
-    """For each target the cost of each group of runs; ``clock`` counts seconds, ``sent`` bits."""
+    """For each target the cost of each group of runs; ``axes`` count bits and seconds."""
     varied = columns([group.logs[0].config for group in groups])
     varied.pop(SEED, None)
     return [
-        _cost(group, target, clock, sent, {n: v[i] for n, v in varied.items() if v[i] is not None})
+        _cost(group, target, axes, {n: v[i] for n, v in varied.items() if v[i] is not None})
         for target in targets
         for i, group in enumerate(groups)
     ]
 
 
 def _cost(
-    group: RunGroup, target: Target, clock: Axis, sent: Axis, varied: dict[str, Any]
+    group: RunGroup, target: Target, axes: Sequence[Axis], varied: dict[str, Any]
 ) -> GroupCost:
     spent: list[tuple[float, ...]] = []
     values = []
@@ -150,22 +148,17 @@ def _cost(
             if not y.size:
                 raise InputError(f"{log.path}: the log has no row yet")
             values.append(y)
-            columns = log.columns["round"], sent.values(log), clock.values(log)
+            columns = [log.columns["round"], *(axis.values(log) for axis in axes)]
             for row in np.flatnonzero(target.met(y))[:1]:
                 spent.append(tuple(float(column[row]) for column in columns))
-    complete = len(spent) == len(values)
-    worst = np.min if target.rises else np.max
-    return GroupCost(
-        group.name,
-        target,
-        len(values),
-        len(spent),
-        sum(bool(target.met(y[0])) for y in values),
-        sum(log.attrs.get("status") not in COMPLETE for log in group.logs),
-        dict(zip(COSTS, map(Spread.of, np.transpose(spent)), strict=True)) if complete else {},
-        float(worst([y[-1] for y in values])),  # NaN where a run diverged
-        varied,
-    )
+    at_start = sum(bool(target.met(y[0])) for y in values)
+    going = sum(log.attrs.get("status") not in COMPLETE for log in group.logs)
+    spreads = map(Spread.of, np.transpose(spent)) if len(spent) == len(values) else ()
+    costs = dict(zip(COSTS, spreads, strict=False))
+    ends = [y[-1] for y in values]
+    worst = np.min(ends) if target.rises else np.max(ends)  # NaN where a run diverged
+    counts = len(values), len(spent), at_start, going
+    return GroupCost(group.name, target, *counts, costs, float(worst), varied)
 
 
 class Costs(formatting.Listing[GroupCost]):
@@ -186,7 +179,7 @@ class Costs(formatting.Listing[GroupCost]):
         self._logs, self._network = logs, network
         self._groups = group_runs(logs, by_ranks=True)
         self._clock, self._sent = over_seconds(network), dataclasses.replace(SENT, framing=framing)
-        super().__init__(costs_of(self._groups, targets, self._clock, self._sent))
+        super().__init__(costs_of(self._groups, targets, [self._sent, self._clock]))
 
     def _lines(self) -> tuple[list[str], list[str]]:
         axes, modelled = [self._clock, self._sent], self._network is not None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -108,8 +109,7 @@ LOSS = Named("loss", log=False, text="training loss")
 NORM = Named("grad_norm_sq", log=True, text="training gradient norm", of=np.sqrt)
 
 
-@dataclasses.dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """Arrays of shape (points,); ``low`` and ``high`` bound the band, None for a single run."""
 
     x: np.ndarray

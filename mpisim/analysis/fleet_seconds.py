@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -27,8 +28,7 @@ ROUNDING = 1e-12  # relative, more than that of the few sums of a client's secon
 PRESENCE = purpose_key("fleet/presence")
 
 
-@dataclasses.dataclass(frozen=True)
-class Seconds:
+class Seconds(NamedTuple):
     """Cumulative seconds (rows,), and the share of the messages that were dropped or late."""
 
     seconds: np.ndarray

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import textwrap
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,8 +30,7 @@ LEFT_OUT = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class FleetCost:
+class FleetCost(NamedTuple):
     """Seconds of a setting's runs until a target, over their seeds and draws of a fleet.
 
     seconds : each run on each draw, (runs x draws,); None unless all runs reach the target

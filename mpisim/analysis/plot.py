@@ -153,9 +153,7 @@ def check_output(output: Path) -> None:
         raise InputError(f"{output}: a figure's name must end in {' or '.join(ALLOWED)}")
 
 
-def _fill(
-    panel: Any, curves: Sequence[Drawn], axes: tuple[Axis, Axis], frame: dict[str, Any]
-) -> None:
+def _fill(panel: Any, curves: Sequence[Drawn], axes: Sequence[Axis], frame: dict[str, Any]) -> None:
     """Draw the curves into a panel, with scales, labels and ticks."""
     for name, curve, look in curves:
         [line] = panel.plot(curve.x, curve.y, label=name, **look)

@@ -115,7 +115,7 @@ def _over(group: RunGroup, x: Axis, ys: Sequence[Axis], most: int) -> dict[str, 
 
 def _points(curve: Curve, log: bool, most: int) -> dict[str, list[float]]:
     rows = _some(curve.x, log, most)
-    arrays = vars(curve).items()  # x, y, low, high
+    arrays = curve._asdict().items()  # x, y, low, high
     return {name: _short(values[rows]) for name, values in arrays if values is not None}
 
 

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mpisim.analysis import claims
 from mpisim.analysis.claims import Claim
@@ -31,8 +31,7 @@ COLOURS = 256  # of a palette
 DIGITS = 12  # of a commit
 
 
-@dataclasses.dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """A figure at one scale, on record."""
 
     provenance: Provenance
@@ -87,13 +86,11 @@ def scale_order(scale: str) -> tuple[bool, str]:
 
 def _read(path: Path) -> Result:
     other = "not the provenance of a figure; record it again"
-    provenance = read_json(path, _provenance, other)
+    provenance = read_json(
+        path, lambda keys: Provenance(**keys | {"settings": Settings(**keys["settings"])}), other
+    )
     stem = path.name.removesuffix(SUFFIX)
     return Result(provenance, claims.read(path.with_name(f"{stem}{claims.SUFFIX}")))
-
-
-def _provenance(keys: dict[str, Any]) -> Provenance:
-    return Provenance(**keys | {"settings": Settings(**keys["settings"])})
 
 
 def _stem(provenance: Provenance) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -137,9 +137,7 @@ def place_legend(panel: Any, may_grow: bool) -> None:
         _above(panel, may_grow)
 
 
-def spread_legend(
-    figure: Any, handles: Sequence[Any], columns: int | None = None, **look: Any
-) -> Any:
+def spread_legend(figure: Any, handles: list[Any], columns: int | None = None, **look: Any) -> Any:
     """A legend above all panels, ``columns`` entries side by side; as many as fit if None."""
     look |= {"handles": handles, "loc": "outside upper center"}
     most = columns or min(len(handles), int(figure.get_figwidth() / NARROWEST))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +22,7 @@ from mpisim.theory.tables import Case
 QUANTIZERS = {3: "block quant+", 4: "block quant+", 5: "quant+", 6: "quant+"}
 
 
-@dataclasses.dataclass(frozen=True)
-class Numbers:
+class Numbers(NamedTuple):
     """What the theorems take from Diag(L_i), the worst of all workers; the same on every rank."""
 
     nu_1: float

@@ -117,7 +117,7 @@ def _write_card(args: argparse.Namespace, spec: dict[str, Any]) -> None:
     given = card.vectors_of(args.vectors) if args.vectors else None
     if given is not None:
         dimensions = list(dict.fromkeys([*dimensions, given.shape[1]]))
-    text = card.card(spec, dimensions, given)
+    text = "\n".join(card.lines(spec, dimensions, given))
     print(text, flush=True)
     if out and out.suffix.lower() == ".html":
         picture = BytesIO()

@@ -116,9 +116,7 @@ def one_line(error: BaseException) -> str:
     return text
 
 
-def run(
-    tables: Tables, log: Path, comm: Comm | None = None, rounds: int = LAST, **how: Any
-) -> None:
+def run(tables: Tables, log: Path, comm: Any = None, rounds: int = LAST, **how: Any) -> None:
     """Run an experiment on ``comm``, by default in this process."""
     tables = tables | {"run": tables["run"] | {"rounds": rounds}}
     api.run(Experiment.from_dict(tables), comm or OneProcess(), log, **how)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from importlib import import_module, invalidate_caches
 from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from mpisim.analysis import panels
 from mpisim.analysis.claims import SUFFIX, Claim, counts, read, table, write
@@ -88,8 +88,7 @@ class Study:
         return f"{self.folder.resolve().name}-{figure.name}"
 
 
-@dataclasses.dataclass(frozen=True)
-class Drawn:
+class Drawn(NamedTuple):
     """A figure of a study, drawn and judged.
 
     picture : a matplotlib figure; left : a line for each run that is not drawn
@@ -146,8 +145,7 @@ def _drawn(claims: Path) -> str:
         return "drawn by an older version, draw it again; "
 
 
-@dataclasses.dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """How a source is completed: the arguments of `mpisim.runs.sweep.executor.sweep`, and where.
 
     study : the folder of the study

@@ -183,7 +183,7 @@ class Grids(Source):
             group = Group(f"group {i + 1} of {len(sizes)} ({grid.file})", sum(sizes[i + 1 :]))
             if job.comm.rank == 0:
                 print(group.text, flush=True)
-            points += grid.complete(dataclasses.replace(job, group=group))
+            points += grid.complete(job._replace(group=group))
             if exit_code(points):
                 break
         return points

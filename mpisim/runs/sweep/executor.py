@@ -94,7 +94,7 @@ def sweep(
         else:
             numbers = on_first(control, lambda: task.waiting(False))
             if (groups := min(comm.size // size, len(numbers))) > 1:
-                _run_in_groups(task, numbers, size, groups, comm)
+                _run_groups(task, numbers, size, groups, comm)
             if numbers := on_first(control, lambda: task.waiting(None)):
                 _run_alone(task, numbers, size, comm)
     points = control.bcast(points)  # rank 0 knows how they ended
@@ -132,9 +132,7 @@ def _run_alone(sweep: Sweep, numbers: Sequence[int], size: int, comm: Comm) -> N
             board.close()
 
 
-def _run_in_groups(
-    sweep: Sweep, numbers: Sequence[int], size: int, groups: int, comm: Comm
-) -> None:
+def _run_groups(sweep: Sweep, numbers: Sequence[int], size: int, groups: int, comm: Comm) -> None:
     """Run points on groups of ``size`` ranks each. Collective.
 
     A group that finds no more points sleeps until the others have ended, and so do ranks that no
@@ -244,7 +242,7 @@ def _follow(
 
 
 def limits(
-    points: Sequence[Point], groups: int, available: float, say: Callable[[str], None] = print
+    points: Sequence[Point], groups: int, available: float, say: Callable[[str], object]
 ) -> list[float]:
     """The bytes that a point may need at most to be taken by each group, shape (groups,).
 

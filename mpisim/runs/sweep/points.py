@@ -222,9 +222,7 @@ def write_summary(folder: Path, points: Sequence[Point], patience: float | None 
         merge_summary(folder, points, prefers)
 
 
-def merge_summary(
-    folder: Path, points: Sequence[Point], prefers: Callable[[Point, Point], bool]
-) -> None:
+def merge_summary(folder: Path, points: Sequence[Point], prefers: Callable[..., bool]) -> None:
     """Write the summary; where ``prefers(point, other)``, with the end of the file's ``other``.
 
     The caller holds the `folder_lock`.

@@ -7,7 +7,7 @@ import os
 import signal
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
@@ -297,9 +297,7 @@ def is_fresh(point: Point) -> bool:
     return not point.earlier and nothing(Path(point.log))
 
 
-def choose(
-    points: Sequence[Point], taken: Collection[int], loaded: object, groups: int
-) -> Point | None:
+def choose(points: Sequence[Point], taken: set[int], loaded: object, groups: int) -> Point | None:
     """The point that a free group takes; None if all are taken.
 
     The first of the plan if there is one group. Else the biggest point of the problem that the

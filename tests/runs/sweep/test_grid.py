@@ -163,7 +163,7 @@ def test_the_memory_of_a_point_is_that_of_its_vectors_or_matrices(tmp_path):
 )
 def test_big_points_do_not_multiply(needed, groups, free, most, capsys):
     several = [Point("p", "", {}, "", number=i, bytes=size) for i, size in enumerate(needed)]
-    assert limits(several, groups, free) == most
+    assert limits(several, groups, free, print) == most
     assert (capsys.readouterr().out != "") == (most != [inf] * groups)
 
 
