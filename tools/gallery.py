@@ -13,8 +13,8 @@ from typing import Any
 from mpisim.analysis.claims import counts, summary
 from mpisim.analysis.formatting import escaped
 from mpisim.analysis.formatting import markdown as table
-from mpisim.analysis.results.files import FOLDER, Result, by_scale, read
-from mpisim.analysis.results.page import PAGE, anchor, by_figure, scales_of, write_page
+from mpisim.analysis.results import FOLDER, Result, by_scale, read
+from mpisim.analysis.results_page import PAGE, anchor, by_figure, scales_of, write_page
 from mpisim.core.files import write_atomic
 
 ROOT = Path(__file__).resolve().parents[1]

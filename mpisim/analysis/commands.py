@@ -7,66 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from mpisim.analysis import card as cards
-from mpisim.analysis import costs, log_files
+from mpisim.analysis import costs, log_files, results
+from mpisim.analysis.artifact import examine_archive, is_archive, write
 from mpisim.analysis.claims import SUFFIX, Claim, read_folder
-from mpisim.analysis.fleet.table import FleetCosts, of_logs
+from mpisim.analysis.fleet_table import FleetCosts, of_logs
 from mpisim.analysis.formatting import Text
-from mpisim.analysis.log_files import Logs, PathLike, selected
-from mpisim.analysis.report import report as page
-from mpisim.analysis.results import files as results
-from mpisim.analysis.results.artifact import write
+from mpisim.analysis.log_files import Logs, PathLike
 from mpisim.analysis.study import Job, load
 from mpisim.analysis.study.figure import Drawn, draw
-from mpisim.analysis.verify.archive import examine_archive, is_archive
-from mpisim.analysis.verify.checks import Check, examine
-from mpisim.comm import links
+from mpisim.analysis.verify import Check, examine
 from mpisim.comm.communicators import all_ranks
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, MpisimError
-from mpisim.core.files import write_file
 from mpisim.core.schema import build
 from mpisim.runs import plugins
-from mpisim.runs.log.reader import Log, read
+from mpisim.runs.log.reader import read
 from mpisim.runs.sweep.points import Spread, exit_code
-
-NETWORKS = ("10mbit", "100mbit", "1gbit")  # of a page
-
-
-def report(
-    paths: Logs,
-    output: PathLike,
-    networks: Sequence[str] = NETWORKS,
-    targets: Sequence[str] = (),
-    title: str = "",
-    where: str | Sequence[str] = (),
-    best: bool | str | None = None,
-    fleets: Sequence[Fleet] = (),
-) -> Path:
-    """Write the page of ``mpisim plot -o FILE.html``; returns its path.
-
-    paths : as for `mpisim.load`, or the runs that it has read; a folder with those below it
-    networks, targets : such as "100mbit,1ms" and "loss<=0.1"
-    where, best : which runs, as in `mpisim.analysis.log_files.selected`
-    fleets : of clients, among which the reader chooses
-    """
-    on = [links.parse(text) for text in networks]
-    wanted = [costs.parse(text) for text in targets]
-    named = [paths] if isinstance(paths, PathLike | Log) else list(paths)
-    places = [Path(one) for one in named if not isinstance(one, Log)]
-    folder = places[0] if len(named) == len(places) == 1 and places[0].is_dir() else None
-    refused: list[InputError] = []
-    if len(places) < len(named):
-        logs = log_files.load(named)
-    else:
-        files = log_files.below(folder) if folder else log_files.find(places)
-        logs, refused = log_files.readable(log_files.by_settings(files))
-    logs = selected(logs, where, best)
-    text = page(
-        folder, logs, networks=on, targets=wanted, fleets=fleets, title=title, refused=refused
-    )
-    write_file(Path(output), text.encode(), InputError)
-    return Path(output)
 
 
 def fleet(

@@ -133,9 +133,7 @@ def place_legend(panel: Any, may_grow: bool) -> None:
     says so where they would become too small to read.
     """
     count = len(panel.get_legend_handles_labels()[0])
-    if count < 2 or (count <= INSIDE and _inside(panel)):
-        return
-    if not _beside(panel, may_grow):
+    if count > 1 and not ((count <= INSIDE and _inside(panel)) or _beside(panel, may_grow)):
         _above(panel, may_grow)
 
 

@@ -28,9 +28,8 @@ from mpisim.runs.metrics import METRICS
 from mpisim.testing import runs
 from mpisim.testing.compressor import compressor_checks
 from mpisim.testing.method import THEORY, finds_gradient, theory_step
-from mpisim.testing.outcome import Broken, Check, NotChecked, Outcome
 from mpisim.testing.problem import problem_checks
-from mpisim.testing.runs import Trial
+from mpisim.testing.runs import Broken, Check, NotChecked, Outcome, Trial
 
 KINDS: dict[str, Names[Any]] = {
     "compressor": COMPRESSORS,

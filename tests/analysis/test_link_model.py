@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from mpisim.analysis.fleet.rounds import rounds_of, who_sent
-from mpisim.analysis.fleet.seconds import seconds as fleet_seconds
+from mpisim.analysis.fleet_rounds import rounds_of, who_sent
+from mpisim.analysis.fleet_seconds import seconds as fleet_seconds
 from mpisim.analysis.link_model import ModelledSeconds, Traffic, seconds
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import Links, on_wire, parse

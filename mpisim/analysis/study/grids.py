@@ -159,10 +159,6 @@ class Grids(Source):
         """The grids."""
         return self.grids
 
-    def folders(self, study: Path) -> list[Path]:
-        """Those of the grids."""
-        return [grid.folder(study) for grid in self.grids]
-
     def read(self, folder: Path) -> Numbers:
         """The complete logs of all grids that have any; of the folder itself if it has no such."""
         folders = [folder / grid.file for grid in self.grids]

@@ -12,13 +12,12 @@ import pytest
 from mpi4py import MPI
 
 from mpisim.core.errors import InputError, OutputError
-from mpisim.runs.sweep.executor import _require_shared
+from mpisim.runs.sweep.executor import _require_shared, limits
 from mpisim.runs.sweep.grid import read
 from mpisim.runs.sweep.plan import plan
-from mpisim.runs.sweep.points import ALONE, Outcome, Point, read_summary
+from mpisim.runs.sweep.points import ALONE, Claims, Outcome, Point, new_claims, read_summary
 from mpisim.runs.sweep.progress import Board, Pace, PointLines
-from mpisim.runs.sweep.queue import Claims, choose, limits, new_claims
-from mpisim.runs.sweep.runner import Watch
+from mpisim.runs.sweep.runner import Watch, choose
 from tests.helpers import table
 from tests.runs.sweep.support import write
 

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.fleet.rounds import Rounds, rounds_of, rows_of
+from mpisim.analysis.fleet_rounds import Rounds, rounds_of, rows_of
 from mpisim.comm.fleet import Clients, Fleet
 from mpisim.core.numerics import philox
 from mpisim.core.rng import Draw, Streams, purpose_key

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mpisim.analysis.results.files import of_study
+from mpisim.analysis.results import of_study
 from mpisim.analysis.study.figure import Study
 from mpisim.comm.clock import Clock
 from mpisim.comm.communicators import Comm, OneProcess

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.analysis.verify.repeat import COLUMNS, replay, rerun, tables_of, why_not, worker_bits
+from mpisim.analysis.repeat import COLUMNS, replay, rerun, tables_of, why_not, worker_bits
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
 from mpisim.methods.estimators import ESTIMATORS
