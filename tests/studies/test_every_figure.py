@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from mpisim.analysis.claims import Verdict
-from mpisim.analysis.study import Grid, Grids, studies
+from mpisim.analysis.study import Grid, Grids
+from mpisim.analysis.study.figure import studies
 from mpisim.runs.experiment import parse
 from mpisim.runs.labels import flatten
 from mpisim.runs.log.reader import Log
@@ -21,8 +22,8 @@ GROWING = ("bits", "framing", "paper", "messages", "oracle", "time_")
 NAMES = [name for name, *_ in columns(True)]
 NAMES += [name for kind in METRICS.values() for name, *_ in kind.columns]
 NAMES += ["test_loss", "test_grad_norm_sq", "train_accuracy", "test_accuracy"]
-# They need the links of the lab, each country and deadline, two steps, 900 rounds, or a minute.
-NOT_BY_HAND = {"netlab-crossover", "fleet-map", "fleet-countries", "fleet-deadline"}
+# They need each country and deadline, two steps, 900 rounds, or a minute.
+NOT_BY_HAND = {"fleet-map", "fleet-countries", "fleet-deadline"}
 NOT_BY_HAND |= {"permk-table5", "permk-groups", "fleet-hundred"}
 FIGURES = {
     study.full_name(figure): (study, figure)
@@ -46,7 +47,7 @@ def log_of(number, point):
     attrs |= {"method": config["method"]["name"], "compressor": config["compressor"]["name"]}
     attrs |= {"method_p": 0.1, "method_warmup": 2}
     rows = {"rows": np.full(n, 200)}
-    return Log(Path(f"{number}.h5"), attrs, values | {"round": ROUNDS}, rows, {}, {}, config)
+    return Log(Path(f"{number}.h5"), attrs, values | {"round": ROUNDS}, rows, {}, config)
 
 
 def points_of(study, figure):

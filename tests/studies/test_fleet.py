@@ -1,17 +1,15 @@
-"""Studies of seconds: fleets and the lab's links, their verdicts on known seconds."""
+"""The study of fleets: its quadratic against dense matrices, and its verdicts on known seconds."""
 
 import numpy as np
 import pytest
 
-from mpisim.analysis.claims import Verdict, on_seconds, state
+from mpisim.analysis.claims import Evidence, Verdict, on_seconds, state
 from mpisim.analysis.claims.judging import claim_again
-from mpisim.analysis.claims.verdicts import Evidence
 from mpisim.problems.base import PROBLEMS
 from mpisim.runs.log.reader import read
 from run.fleet.times import Times, ahead, rivals
 from run.fleet.winners import first_of
 from run.netlab import fleet
-from run.netlab.crossover import claims
 
 
 @pytest.fixture(scope="module")
@@ -72,53 +70,6 @@ def test_a_cell_of_the_map_is_decided_against_all_others():
     assert first_of("", [fast, close, slow], ("fedavg", "scaffnew")).verdict is Verdict.HOLDS
     assert first_of("", [fast, close, slow], ("fedavg",)).verdict is Verdict.TIE
     assert first_of("", [fast, slow], ("gd",)).verdict is Verdict.FAILS
-
-
-EXTRA = 8 * (22 + 66)  # bits of a message that fits a packet
-ROUNDS = 100
-# 2 workers, each on its own rank: bits a round and worker, seconds a round without a network
-METHODS = {"gd": (8000, 1e-3), "marina": (2000, 1.5e-3), "diana": (1000, 3e-3)}
-NETWORKS = {"1mbit": 1e6, "4mbit": 4e6, "unlimited": np.inf}
-
-
-@pytest.fixture
-def make_logs(make_log):
-    """A function that makes the logs, with an error of the links' seconds, as a share of them."""
-
-    def make(error=0.0, networks=NETWORKS):
-        logs = []
-        for text, rate in networks.items():
-            for method, (bits, of_a_round) in METHODS.items():
-                links = 2 * 2 * (bits + EXTRA) / rate * (1 + error)
-                k = np.arange(ROUNDS + 1)
-                columns = {"bits_up": 2 * bits * k, "bits_down": 2 * bits * k, "messages_up": 2 * k}
-                columns |= {f"framing_bits_{way}": 0 * k for way in ("up", "down")}
-                columns |= {"bits_up_max": bits * k, "time_compute": (of_a_round + links) * k}
-                path = make_log(
-                    method=method,
-                    rounds=ROUNDS,
-                    columns=columns,
-                    drop=[f"time_{p}" for p in ("compress", "encode", "decode", "server")]
-                    + ["time_optimizer", "time_other", "time_communicate"],
-                    attrs={"network": f"{text},shared,ranks", "ranks": 3, "workers": 2},
-                )
-                log = read(path)
-                log.config["run"]["layout"] = "dedicated"
-                logs.append(log)
-        return logs
-
-    return make
-
-
-def test_the_model_is_exact_where_links_are_as_it_says(make_logs):
-    result = list(claims(make_logs()))
-    assert all(claim.verdict == "holds" for claim in result), result
-    assert [len(claim.evidence) for claim in result] == [2, 2, 2, 2 * 3]
-    # a round of GD and of MARINA take equally long where 4 (8000 - 2000) / rate = 0.5 ms
-    turn = result[2].evidence[0]
-    assert turn.where == "MARINA"
-    expected = pytest.approx(4 * 6000 / 0.5e-3, rel=0.02)  # a grid of 200 a decade
-    assert turn.numbers["model"] == expected
 
 
 def test_seconds_of_more_ranks_than_cores_decide_nothing(make_log):
