@@ -24,7 +24,7 @@ from mpisim.core.terminal import one_line, printable
 from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 from tests.comm.jobs import ended
-from tests.helpers import run_tables, settings, table
+from tests.helpers import run_tables, settings, some_of, table
 from tests.malformed import CASES, prepare
 
 FIRST = """
@@ -211,8 +211,6 @@ def shell(command: str, **environment: str) -> subprocess.CompletedProcess:
     return ended("sh", "-c", f"{sys.executable} -m mpisim {command}", code=None, **environment)
 
 
-@pytest.mark.drawn(3)
-@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(
     ("command", "code"),
     [
@@ -222,6 +220,7 @@ def shell(command: str, **environment: str) -> subprocess.CompletedProcess:
         ("data list >&- 2>&- <&-", 0),
     ],
 )
+@some_of(3, unbuffered=["", "1"])
 def test_a_closed_standard_output(command, code, unbuffered):
     job = shell(command, PYTHONUNBUFFERED=unbuffered)
     assert job.returncode == code and job.stdout == ""
