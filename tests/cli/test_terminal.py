@@ -13,6 +13,7 @@ from pkgutil import resolve_name
 import h5py
 import numpy as np
 import pytest
+import tomli_w
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from mpisim.cli import main
@@ -27,26 +28,14 @@ from tests.comm.jobs import ended
 from tests.helpers import run_tables, settings, some_of, table
 from tests.malformed import CASES, prepare
 
-FIRST = """
-[problem]
-name = "logistic"
-data = "sample"
-workers = 4
-[method]
-name = "marina"
-stepsize = 0.1
-[compressor]
-name = "randk"
-k = 10
-[run]
-rounds = 3
-"""
+LOGISTIC, RANDK = {"name": "logistic"}, {"name": "randk", "k": 10}
+FIRST = table({"name": "marina", "stepsize": 0.1}, RANDK, workers=4, rounds=3, problem=LOGISTIC)
 
 
 @pytest.fixture
 def first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "first.toml").write_text(FIRST)
+    (tmp_path / "first.toml").write_text(tomli_w.dumps(FIRST))
     return tmp_path
 
 
