@@ -103,10 +103,12 @@ def report(
 
 def sections_of(logs: Sequence[Log]) -> dict[str, list[RunGroup]]:
     """{problem with its data and number of workers: its runs}."""
-    names: dict[str, list[Log]] = {}
-    for log in logs:
+
+    def name_of(log: Log) -> str:
         problem = labels.of_log(log.attrs).problem(log.config["problem"])
-        names.setdefault(f"{problem}, {workers_text(log)}", []).append(log)
+        return f"{problem}, {workers_text(log)}"
+
+    names = labels.by_key(logs, name_of)
     return {name: group_runs(here, by_ranks=True) for name, here in sorted(names.items())}
 
 
@@ -152,7 +154,8 @@ def provenance(logs: Sequence[Log]) -> list[tuple[str, str]]:
 def _section(groups: Sequence[RunGroup], targets: Sequence[Target]) -> dict[str, Any]:
     """The tables of one problem."""
     chosen = _targets(groups, targets)
-    able = [group for group in groups if _has_rows(group, chosen)]
+    needed = {"round", "bits_up", "seconds", *(target.y for target in chosen)}
+    able = [g for g in groups if all(log.has(name) for log in g.logs for name in needed)]
     return {
         "costs": costs.shown(costs.costs_of(able, chosen)),
         "remark": about_framing(groups, how="an axis of the curves includes it"),
@@ -162,11 +165,6 @@ def _section(groups: Sequence[RunGroup], targets: Sequence[Target]) -> dict[str,
 
 def _targets(groups: Sequence[RunGroup], targets: Sequence[Target]) -> list[Target]:
     return list(targets) or decades([log for group in groups for log in group.logs])
-
-
-def _has_rows(group: RunGroup, targets: Sequence[Target]) -> bool:
-    needed = {"round", "bits_up", "seconds", *(target.y for target in targets)}
-    return all(log.has(name) for log in group.logs for name in needed)
 
 
 def _bars(groups: Sequence[RunGroup]) -> list[dict[str, Any]]:

@@ -22,12 +22,9 @@ from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION
 
 # Sums of time_*, and of bits_up and bits_down; what `Log.uniform` says.
 DERIVED = ("seconds", "bits_total", "mean_grad_norm_sq")
-KEYS = {  # that every resolved experiment has
-    "problem": ("name",),
-    "method": ("name", "stepsize"),
-    "compressor": ("name",),
-    "run": ("rounds", "seed"),
-}
+# Keys that every resolved experiment has.
+NAMES = ("problem.name", "method.name", "compressor.name")
+KEYS = (*NAMES, "method.stepsize", "run.rounds", "run.seed")
 
 
 @dataclasses.dataclass
@@ -275,10 +272,9 @@ def _config(path: Path, text: str) -> dict[str, Any]:
         config = parse_toml(text, f"{path}: attribute config")
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: attribute config is not TOML: {error}") from None
-    for table, keys in KEYS.items() if config else ():
-        for key in keys:
-            if not isinstance(config.get(table), dict) or key not in config[table]:
-                raise InputError(f"{path}: the log is damaged: config has no {table}.{key}")
+    for table, _, key in (name.partition(".") for name in KEYS if config):
+        if not isinstance(config.get(table), dict) or key not in config[table]:
+            raise InputError(f"{path}: the log is damaged: config has no {table}.{key}")
     return config
 
 
