@@ -118,9 +118,8 @@ class FleetCosts(formatting.Listing[FleetCost]):
         require(draws >= 1, "draws", draws, "an integer >= 1")
         if clocks := [log for log in logs if on_a_clock(log)]:
             more = f" and {len(clocks) - 1} more" if len(clocks) > 1 else ""
-            line = (
-                f"{clocks[0].path}{more}: left out: ran on a fleet's clock; see simulated_seconds"
-            )
+            why = "left out: ran on a fleet's clock; see simulated_seconds"
+            line = f"{clocks[0].path}{more}: {why}"
             if len(clocks) == len(logs):
                 raise InputError(line)
             report(line)

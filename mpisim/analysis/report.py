@@ -56,6 +56,8 @@ def report(
     where, best : which runs, as in `mpisim.analysis.log_files.selected`
     fleets : of clients, among which the reader chooses
     """
+    from markupsafe import Markup
+
     on, wanted = list(map(links.parse, networks)), list(map(costs.parse, targets))
     named = [paths] if isinstance(paths, PathLike | Log) else list(paths)
     places = [Path(one) for one in named if not isinstance(one, Log)]
@@ -80,13 +82,14 @@ def report(
             for name, groups in sections.items()
         ],
     }
+    embedded = json.dumps(data, separators=(",", ":"), allow_nan=False)
     text = rendered(
         "report.html",
         several=several,
         # black is the text's colour, so that it is not lost on a dark page
         ink=lambda colour: colour.replace("#000000", "currentColor"),
         title=title or (folder.resolve().name if folder else "mpisim"),
-        data=_embedded(data),
+        data=Markup(embedded.replace("<", "\\u003c")),  # no text in it can end it
         summary=summary(logs),
         remark=about_seconds(logs),
         refused=refused,
@@ -203,11 +206,3 @@ def _listed(texts: Iterable[str]) -> str:
     values = sorted(set(filter(None, texts)))
     more = f"; and {len(values) - LISTED} more" if len(values) > LISTED else ""
     return "; ".join(values[:LISTED]) + more
-
-
-def _embedded(data: object) -> Any:
-    """JSON that no text in it can end."""
-    from markupsafe import Markup
-
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return Markup(text.replace("<", "\\u003c"))
