@@ -173,10 +173,8 @@ def selected(
 def _meeting(text: str, logs: list[Log]) -> list[Log]:
     parts = CONDITION.fullmatch(text)
     if parts is None:
-        raise InputError(
-            f"--where: {text!r} is not allowed; it must be KEY SIGN VALUE, such as"
-            f" 'compressor.k == 10', with a sign of {', '.join(SIGNS)}"
-        )
+        form = f"KEY SIGN VALUE, such as 'compressor.k == 10', with a sign of {', '.join(SIGNS)}"
+        raise InputError(f"--where: {text!r} is not allowed; it must be {form}")
     key, sign, wanted = parts.groups()
     values = []
     for log in logs:
@@ -184,10 +182,8 @@ def _meeting(text: str, logs: list[Log]) -> list[Log]:
         values.append({k: cell(value) for k, value in flatten(log.config).items()} | attributes)
     names = sorted({name for one in values for name in one})
     if key not in names:
-        raise InputError(
-            f"--where: {text!r}: no run has {key}; {suggestion(key, names)}"
-            f"known: {', '.join(names)}"
-        )
+        hint = f"{suggestion(key, names)}known: {', '.join(names)}"
+        raise InputError(f"--where: {text!r}: no run has {key}; {hint}")
     kept = [
         log
         for log, one in zip(logs, values, strict=True)

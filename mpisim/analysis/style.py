@@ -161,10 +161,8 @@ def place_legend(panel: Any, may_grow: bool) -> None:
             return
         shown.remove()
     width, height = figure.get_size_inches()
-    raise InputError(
-        f"--size {width:g} {height:g}: has no room for a legend of {count} curves; allowed: a"
-        " larger size, or fewer logs"
-    )
+    why = f"has no room for a legend of {count} curves"
+    raise InputError(f"--size {width:g} {height:g}: {why}; allowed: a larger size, or fewer logs")
 
 
 def spread_legend(figure: Any, handles: list[Any], columns: int | None = None, **look: Any) -> Any:

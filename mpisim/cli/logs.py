@@ -129,10 +129,8 @@ def export(args: argparse.Namespace, argv: list[str]) -> int:
 
 def _output(args: argparse.Namespace, logs: list[Path]) -> Path:
     if args.form is None and args.out is None:
-        either = " or ".join(ROWS)
-        raise InputError(
-            f"--csv or --parquet is needed, or --out with a name that ends in {either}"
-        )
+        named = f"--out with a name that ends in {' or '.join(ROWS)}"
+        raise InputError(f"--csv or --parquet is needed, or {named}")
     suffixes = ROWS if args.form is None else (f".{args.form}",)
     if args.out is None:
         if len(logs) > 1:

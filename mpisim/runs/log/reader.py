@@ -120,11 +120,9 @@ class Log:
         """
         values, rounds = self.column(name), self.column("round")
         if not np.array_equal(rounds, np.arange(self.rows)):
-            every = int(np.diff(rounds).max(initial=0))
-            raise InputError(
-                f"{self.path}: no mean_{name}: it needs run.log_every = 1, not {every}, or"
-                ' run.columns = ["uniform"]'
-            )
+            every, other = int(np.diff(rounds).max(initial=0)), 'run.columns = ["uniform"]'
+            needed = f"it needs run.log_every = 1, not {every}, or {other}"
+            raise InputError(f"{self.path}: no mean_{name}: {needed}")
         return np.append(values[:1], np.cumsum(values[:-1]) / rounds[1:])
 
 
@@ -249,10 +247,8 @@ def _read(path: Path, file: h5py.File) -> Log:
 def require_readable(path: Path, version: object) -> None:
     """Raise `InputError` for a log whose layout is that of a newer mpisim."""
     if isinstance(version, int) and version > SCHEMA_VERSION:
-        raise InputError(
-            f"{path}: written by a newer mpisim: its schema is {version}, this one reads up to"
-            f" {SCHEMA_VERSION}; upgrade mpisim"
-        )
+        schemas = f"its schema is {version}, this one reads up to {SCHEMA_VERSION}"
+        raise InputError(f"{path}: written by a newer mpisim: {schemas}; upgrade mpisim")
 
 
 def _columns(path: Path, file: h5py.File, group: str) -> dict[str, h5py.Dataset]:
