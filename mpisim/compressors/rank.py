@@ -50,15 +50,19 @@ class RankK(Compressor):
     lazy = True
 
     def check(self) -> None:
-        self.shapes: Shapes = (nearly_square(self.d),)
         require(self.k >= 1, "compressor.k", self.k, "at least 1")
+        self._set_shapes((nearly_square(self.d),))
 
     def prepare(self, star: Uplink, problem: Objective) -> None:
-        self.shapes = problem.shapes or self.shapes
+        self._set_shapes(problem.shapes or self.shapes)
         full = max(min(shape) for shape in self.shapes)
         named = ", ".join(f"{a} x {b}" for a, b in self.shapes[:SHOWN])
         named += f" and {len(self.shapes) - SHOWN} more" if len(self.shapes) > SHOWN else ""
         require(self.k <= full, "compressor.k", self.k, f"from 1 to {full} for x as {named}")
+
+    def _set_shapes(self, shapes: Shapes) -> None:
+        self.shapes = shapes
+        self.alpha = min(1.0 if is_sent_itself(self.k, s) else self.k / min(s) for s in shapes)
 
     def form(self, draw: Draw) -> FactorsForm:
         return FactorsForm(self.d, draw.workers, self.precision, self.shapes, self.k, self.codec)
@@ -82,12 +86,6 @@ class RankK(Compressor):
                         turned = np.ascontiguousarray(matrices.transpose(0, 2, 1))
                         q[:], p[:] = factors(turned, p.shape[2])
         return Factors(form, values)
-
-    @property
-    def alpha(self) -> float:
-        return min(
-            1.0 if is_sent_itself(self.k, shape) else self.k / min(shape) for shape in self.shapes
-        )
 
     def paper_bits(self, message: Message) -> np.ndarray:
         assert isinstance(message.form, FactorsForm)
@@ -116,6 +114,7 @@ class SymmetricRankK(Compressor):
             what = f"{self.name!r} compresses triangles of D (D + 1) / 2 numbers, not {self.d}"
             raise InputError(f"compressor.name: {what}")
         require(1 <= self.k <= self.D, "compressor.k", self.k, f"from 1 to D = {self.D}")
+        self.alpha, self.paper_size = self.k / self.D, FLOAT_BITS * self.k * (self.D + 1)
 
     def form(self, draw: Draw) -> SpectralForm:
         return SpectralForm(self.d, draw.workers, self.precision, self.D, self.k, self.codec)
@@ -128,13 +127,6 @@ class SymmetricRankK(Compressor):
             order = np.argsort(-np.abs(values), kind="stable")[: self.k]
             pairs[i, :, 0], pairs[i, :, 1:] = values[order], vectors.T[order]
         return Spectral(form, rounded(pairs, self.precision.wire))
-
-    @property
-    def alpha(self) -> float:
-        return self.k / self.D
-
-    def paper_bits(self, message: Message) -> np.ndarray:
-        return same(message.form.workers, FLOAT_BITS * self.k * (self.D + 1))
 
 
 @njit(cache=True)
