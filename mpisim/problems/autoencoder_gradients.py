@@ -82,12 +82,16 @@ def add_pixel(start, stop, rows, values, levels, weights, codes, ridge, j, y, s,
         store(y, at + LANES, y_1)
         store(y, at + 2 * LANES, y_2)
         store(y, at + 3 * LANES, y_3)
-    for c in range(width & -WIDE, width):
-        total = ridge[j + c]
-        for e in range(start, stop):
-            t = np.int64(rows[e])
-            total += levels[values[e]] * weights[t] * codes[t * width + c]
-        y[s + c] = total
+    two = np.uint64(2)  # width is even
+    for c in range(np.uint64(width & -WIDE), np.uint64(width), two):
+        at, to = np.uint64(j) + c, np.uint64(s) + c
+        y_0, y_1 = ridge[at], ridge[at + np.uint64(1)]
+        for e in range(np.uint64(start), np.uint64(stop)):
+            t = np.uint64(rows[e])
+            level, at = levels[values[e]] * weights[t], t * np.uint64(width) + c
+            y_0 += level * codes[at]
+            y_1 += level * codes[at + np.uint64(1)]
+        y[to], y[to + np.uint64(1)] = y_0, y_1
 
 
 @njit(cache=True, forceinline=True)

@@ -7,9 +7,7 @@ and the words of docs/how-to/studies.md.
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -18,6 +16,7 @@ from mpisim.analysis.claims.comparing import TENTHS, digests, pairs, seed, value
 from mpisim.analysis.claims.judging import fewest, of_seeds
 from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, every, number, state
 from mpisim.analysis.curves import EPOCHS, LOSS, NORM, Axis, Named, crossing
+from mpisim.analysis.study import quotes
 from mpisim.runs.log.reader import Log
 
 BITS = Axis("bits_total", log=True)
@@ -28,7 +27,7 @@ TEST_ACCURACY = Named("test_accuracy", log=False, text="test accuracy")
 TEST_ERROR = Named("test_accuracy", log=False, text="test error", of=lambda share: 1 - share)
 COSTS = {EPOCHS: "epochs", BITS: "bits"}
 # What the paper says, word for word, by name, and by the number of a figure.
-QUOTES = tomllib.loads(Path(__file__).with_name("quotes.toml").read_text(encoding="utf-8"))
+QUOTES = quotes(__file__)
 
 Runs = Sequence[Log]  # of a method, one for each seed
 Pairs = Sequence[tuple[Log, Log]]  # of two methods, one for each seed

@@ -11,6 +11,7 @@ from mpisim.analysis.curves import ROUNDS, Axis, Named
 from mpisim.analysis.study import by_data, data_sets
 from mpisim.runs.log.reader import Log
 
+from .equal_cost import QUOTES
 from .logistic import CDADAM, LOOKS, ORDER, PLAIN, nu_of
 
 UP = Named("error_up", log=True, text="|ĝ − g|")
@@ -18,14 +19,6 @@ DOWN = Named("error_down", log=True, text="|g̃ − ĝ|")
 V = Named("v_mean", log=True, text="mean of v")
 AXES = (UP, DOWN, V)
 SECTION_4, SECTION_5 = "CD-Adam, Section 4", "CD-Adam, Section 5"
-DIVERGES = (
-    "the traditional error feedback can only guarantee constant compression error, the accumulation"
-    " of the quadratic error will make the variance diverge"
-)
-SMALLER = (
-    "If the sequence of {w_t} is convergent, Markov compression error at t-step will be much"
-    " smaller than the constant error bound obtained by plain error feedback"
-)
 FEEDBACK = "ef-amsgrad"
 
 Groups = dict[tuple[str, str], Log]  # {(data, method): run}
@@ -64,12 +57,14 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
     groups = runs(logs)
     text = "CD-Adam's compression errors end below those of error feedback"
     each = [_below(groups, data, y) for data in data_sets(groups) for y in (UP, DOWN)]
-    yield state(text, SMALLER, SECTION_5, each)
+    yield state(text, QUOTES["markov"], SECTION_5, each)
     text = "error feedback's v ends above those of uncompressed AMSGrad and CD-Adam"
     # the paper says only that it "can be unstable"
     yield state(text, "", SECTION_4, [_v(groups, data) for data in data_sets(groups)])
     text = "error feedback's v grows in the second half of the rounds"
-    yield state(text, DIVERGES, SECTION_4, [_grows(groups, data) for data in data_sets(groups)])
+    yield state(
+        text, QUOTES["feedback"], SECTION_4, [_grows(groups, data) for data in data_sets(groups)]
+    )
 
 
 def _below(groups: Groups, data: str, y: Named) -> Evidence:

@@ -20,6 +20,7 @@ from mpisim.analysis.study import (
     by_data,
     compare_steps,
     data_sets,
+    quotes,
 )
 from mpisim.runs.log.reader import Log
 
@@ -83,22 +84,10 @@ LOGISTIC = Grid("fig3-logistic", {"quick": [], "paper": LONGER, "published": [*R
 FIG4 = Grid("permk", {"quick": [], "paper": LONG})
 
 ABSTRACT = "DASHA, abstract"
-BETTER = (
-    "we see a significant improvement in experiments with nonconvex classification and training of"
-    " deep learning models",
-    ABSTRACT,
-)
-COMPRESSED = (
-    "the new methods DASHA, DASHA-PAGE and DASHA-MVR send compressed vectors only [...]",
-    ABSTRACT,
-)
+QUOTES = quotes(__file__)
+BETTER, COMPRESSED = ((QUOTES[name], ABSTRACT) for name in ("better", "compressed"))
 # The sentence is about theorems, so what the runs say is no claim of the paper.
-COMPLEXITY = (
-    "",
-    'DASHA, abstract, of the theory: "our new methods, DASHA-PAGE, DASHA-MVR and DASHA-SYNC-MVR,'
-    " improve the theoretical oracle and communication complexity of the previous state-of-the-art"
-    ' method MARINA [...]"',
-)
+COMPLEXITY = "", f'{ABSTRACT}, of the theory: "{QUOTES["complexity"]}"'
 NO_THEOREM = ("", "no theorem of the paper covers PermK; steps are numbers")
 
 

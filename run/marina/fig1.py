@@ -15,7 +15,7 @@ from mpisim.analysis.claims.judging import CLEAR, with_note
 from mpisim.analysis.claims.verdicts import Claim, Evidence, decided, number, state
 from mpisim.analysis.curves import EPOCHS, GRADIENT, ROUNDS, UNIFORM, Axis
 from mpisim.analysis.run_groups import one_setting
-from mpisim.analysis.study import data_sets, grouped
+from mpisim.analysis.study import data_sets, grouped, quotes
 from mpisim.methods.estimators.batches import batch_size
 from mpisim.runs.log.reader import Log
 
@@ -61,13 +61,7 @@ ROWS: tuple[Row, ...] = (
     ("vr-marina", "vr-diana", BITS),
 )
 SECTION = "MARINA, Section 5.1 and Figure 1, row {}"
-QUOTES = {
-    "marina": "the first row shows the superiority of MARINA to DIANA both in terms of iteration/"
-    "communication complexity and the total number of transmitted bits to achieve the given"
-    " accuracy",
-    "vr-marina": "VR-MARINA outperforms VR-DIANA in terms of oracle complexity and the total number"
-    " of transmitted bits to achieve the given accuracy",
-}
+QUOTES = quotes(__file__)
 THEOREMS = {"marina": "2.1", "vr-marina": "3.1"}
 COSTS = {ROUNDS: "rounds", EPOCHS: "sample gradients", BITS: "bits"}
 

@@ -2,15 +2,10 @@
 
 from mpisim.analysis.study import Figure, Measurement
 
-from . import crossover, fleet
-from .lab import OnNetworks
+from . import fleet
 
-CROSSOVER = "root on Linux: seconds to an accuracy at several speeds: where compression pays"
-FLEET = "root on Linux: seconds of clients whose links differ, and the model of `mpisim fleet`"
+WHAT = "root on Linux: seconds of clients whose links differ, and the model of `mpisim fleet`"
 CASES = Measurement(
     f"{__package__}.lab", "logs/netlab-fleet", {"quick": len(fleet.CASES)}, fleet.read
 )
-FIGURES = [
-    Figure("crossover", CROSSOVER, OnNetworks("crossover"), crossover.draw, crossover.claims),
-    Figure("fleet", FLEET, CASES, fleet.draw, fleet.claims),
-]
+FIGURES = [Figure("fleet", WHAT, CASES, fleet.draw, fleet.claims)]

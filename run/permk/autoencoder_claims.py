@@ -11,9 +11,9 @@ from mpisim.runs.log.reader import Log
 
 from . import comparison
 from .autoencoder import BITS, GAP, NAMES, SENT, Groups, Panel, tuned, unregularised
-from .comparison import Saying, quotes
+from .comparison import Saying, sayings
 
-QUOTES = quotes("autoencoder")
+QUOTES = sayings("autoencoder")
 ALIKE, APART = 0.9, 0.5  # p-hat from which shards count as alike, and up to which as different
 TARGETS = (*TENTHS, 0.05, 0.02)  # of the start: long runs cross at the last two
 SMALL = 1e-5  # A.7 says lambda in {0, 0.00001}

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, TypeVar
 
 from mpisim.analysis.claims.comparing import at_one_target, compare
 from mpisim.analysis.claims.judging import judge, undecided_at_edge, with_note
 from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, every, number, state
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.study import BestSteps
+from mpisim.analysis.study import BestSteps, quotes
 
 K = TypeVar("K")
 Saying = tuple[str, str]  # the paper's words, and where they stand
 
 
-def quotes(experiment: str) -> dict[str, Saying]:
+def sayings(experiment: str) -> dict[str, Saying]:
     """What the paper says of one experiment, by name."""
-    file = Path(__file__).with_name("quotes.toml")
-    table = tomllib.loads(file.read_text(encoding="utf-8"))[experiment]
+    table = quotes(__file__)[experiment]
     return {name: (one["quote"], one["source"]) for name, one in table.items()}
 
 

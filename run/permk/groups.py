@@ -9,16 +9,12 @@ from typing import Any
 from mpisim.analysis import panels, style
 from mpisim.analysis.claims import Claim, compare, state, undecided_at_edge
 from mpisim.analysis.curves import GRADIENT
-from mpisim.analysis.study import BestSteps, best_steps
+from mpisim.analysis.study import BestSteps, best_steps, quotes
 from mpisim.runs.log.reader import Log
 
 from .quadratic import BITS
 
-SAYING = (
-    "if dL_±/sqrt(n) is a bottleneck and L_±^G is small, then communication complexity (51) can be"
-    " better",
-    "PermK paper, Appendix M",
-)
+SAYING = quotes(__file__)["groups"]
 LOOKS: dict[int, tuple[str, Any]] = {
     1: (style.COLOURS[1], (0, (1.2, 1.2))),
     2: (style.COLOURS[2], "-"),
@@ -71,4 +67,4 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
         fewer = compare(which, two, one, BITS)
         fewer = fewer if which == THEORY else undecided_at_edge(fewer, edges)
         evidence.append(dataclasses.replace(fewer, counts=which == THEORY))
-    yield state("PermK in two groups needs fewer bits than in one", *SAYING, evidence)
+    yield state("PermK in two groups needs fewer bits than in one", **SAYING, evidence=evidence)

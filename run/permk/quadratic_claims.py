@@ -11,7 +11,7 @@ from mpisim.analysis.study import BestSteps
 from mpisim.runs.log.reader import Log
 
 from . import comparison
-from .comparison import Saying, gains, more_is_saved, quotes
+from .comparison import Saying, gains, more_is_saved, sayings
 from .quadratic import (
     BITS,
     METHODS,
@@ -24,7 +24,7 @@ from .quadratic import (
     tuned,
 )
 
-QUOTES = quotes("quadratic")
+QUOTES = sayings("quadratic")
 HOMOGENEOUS = 0.2  # noise up to which the paper has L_± <= 0.21
 SOME, MANY = 1000, 10000
 APART = 1.5  # theory steps differ by a few percent: a difference within a power of 2 is a tie

@@ -15,16 +15,12 @@ from mpisim.analysis.claims.comparing import seed
 from mpisim.analysis.claims.judging import fewest, of_seeds
 from mpisim.analysis.claims.verdicts import Claim, Evidence, number, state, undecided
 from mpisim.analysis.curves import LOSS, ROUNDS, Axis
-from mpisim.analysis.study import best_steps
+from mpisim.analysis.study import best_steps, quotes
 from mpisim.runs.log.reader import Log
 
 FEATURES = 784
 SOURCE = "PermK paper, A.8.2 and Table 5"
-ABOUT_TEN = (
-    "in the homogeneous case, (L_±^t)^2 is about 10x times smaller than (L_+^t)^2 (on average)"
-)
-FALLS = "(L_+^t)^2 is much larger at the start of the process"
-SMALLER = "in the heterogeneous case, the difference is smaller"
+QUOTES = quotes(__file__)["table5"]
 PAPER = {  # homogeneity: {t: ratio}
     0.9: {10: 104.73, 300: 9.96, 600: 5.69, 900: 3.61},
     0.0: {10: 18.83, 300: 2.31, 600: 1.69, 900: 1.30},
@@ -108,16 +104,18 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
     groups = {p: next(iter(steps.values())) for p, steps in ratios(logs).items()}
     if set(PAPER) - set(groups):
         text = "the ratio in the homogeneous and in the heterogeneous case"
-        yield undecided(text, ABOUT_TEN, SOURCE, "a complete run is missing")
+        yield undecided(text, QUOTES["about_ten"], SOURCE, "a complete run is missing")
         return
     least = fewest(log.duration for log in logs)
     falls = [_falls(p, groups[p], least) for p in PAPER]
-    yield state("the ratio is much larger at the start", FALLS, SOURCE, falls)
+    yield state("the ratio is much larger at the start", QUOTES["falls"], SOURCE, falls)
     larger = [_larger(t, groups[0.9], groups[0.0], least) for t in PAPER[0.9]]
-    yield state("the ratio is larger in the homogeneous case", SMALLER, SOURCE, larger)
+    yield state("the ratio is larger in the homogeneous case", QUOTES["smaller"], SOURCE, larger)
     means = [geometric_mean([groups[0.9][t][seed] for t in PAPER[0.9]]) for seed in groups[0.9][10]]
     one = of_seeds(NAMES[0.9], [mean / 10 for mean in means], "around", least, "of 10")
-    yield state("(L_±^t)^2 is about 10 times smaller on average", ABOUT_TEN, SOURCE, [one])
+    yield state(
+        "(L_±^t)^2 is about 10 times smaller on average", QUOTES["about_ten"], SOURCE, [one]
+    )
 
 
 def _falls(p: float, values: Ratios, least: int) -> Evidence:

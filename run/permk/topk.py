@@ -12,11 +12,11 @@ from mpisim.analysis.study import BestSteps, best_steps
 from mpisim.runs.log.reader import Log
 
 from .autoencoder import BESIDE
-from .comparison import against, quotes
+from .comparison import against, sayings
 from .quadratic import BITS_LOG as BITS
 from .quadratic import SENT
 
-SAYING = quotes("quadratic")["small_k"]
+SAYING = sayings("quadratic")["small_k"]
 DASHES = ["-", (0, (4, 1.5)), (0, (1.2, 1.2)), (0, (5, 1, 1, 1))]
 MUCH_SMALLER = 10  # K << d: at most a tenth
 Groups = dict[float, dict[int, BestSteps]]  # {noise: {K: its steps}}

@@ -21,7 +21,7 @@ from mpisim.analysis.claims.verdicts import (
     state,
 )
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.study import data_sets
+from mpisim.analysis.study import data_sets, quotes
 from mpisim.runs.log.reader import Log
 
 from .schemes import (
@@ -38,10 +38,6 @@ from .schemes import (
 
 TARGETS = DECADES[:3]  # 0.1, 0.01, 1e-3 of |x^0 - x*|^2
 WORD = 32  # bits of a norm, as the paper charges it
-NORMS = (
-    "the extra cost on communication B norms becomes neglectable when the dimension is relatively"
-    " high given the number of blocks"
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,7 +162,7 @@ def norms(source: str, scheme: str, logs: Sequence[Log]) -> Claim:
     firsts = [(d, groups[d, scheme][0]) for d in data_sets(groups) if (d, scheme) in groups]
     evidence = larger_half([_norms(_where(groups, data), log) for data, log in firsts])
     text = f"{scheme}: B norms are a negligible part of a message when d is larger"
-    return state(text, NORMS, source, evidence)
+    return state(text, quotes(__file__)["norms"], source, evidence)
 
 
 def _norms(where: str, log: Log) -> Evidence:

@@ -17,13 +17,14 @@ import numpy as np
 from mpisim.analysis import panels, style
 from mpisim.analysis.claims import Claim, Evidence, decided, state
 from mpisim.analysis.curves import Axis
+from mpisim.analysis.study import quotes
 from mpisim.core.errors import InputError
 from mpisim.runs.log.untrusted import DAMAGE, run_isolated
 
 from .schemes import CODECS
 
 SOURCE = "SAQ, Appendix B.5 and Figure 3 (Assumption 3)"
-QUOTE = "the communicated bits and |h^-1| are indeed positively correlated"
+QUOTE = quotes(__file__)["correlated"]
 LAMBDAS, DENSITIES = (1, 10, 100), (0.25, 0.5, 0.75, 1.0)
 FILE = "bits.h5"
 # "none" is no code: norm, signs and empirical entropy, without what tells the frequencies.

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from mpisim.analysis.claims import Claim
-from mpisim.analysis.study import Figure, Grid, Grids, Measurement
+from mpisim.analysis.study import Figure, Grid, Grids, Measurement, quotes
 from mpisim.runs.log.reader import Log
 
 from . import claims, fig3, schemes, seconds, table2
@@ -35,32 +35,7 @@ CODE = Grids(
     )
 )
 TABLE2 = Grid("table2", {"quick": [], "paper": ROUNDS})
-# What is said.
-OUTPERFORM = (
-    "DCGD+ (block quant+) and DIANA+ (block quant+) outperform DCGD (quant) and DIANA (quant) when"
-    " d is larger"
-)
-ITERATIONS = (
-    "combining DCGD and block quantization can improve its iteration complexity at the cost of"
-    " transmitting extra 32B bits per iteration, which might also lead to better total"
-    " communication complexity"
-)
-EITHER = (
-    "the advantage of DIANA+ (block quant+) over DIANA (quant) may come from either splitting the"
-    " features into blocks or exploiting the smoothness matrix"
-)
-# The sentence is so in the appendix.
-BOTH = "It can be seen from Figure 5 that DIANA+ (block structure and the smoothness matrix"
-SIGNIFICANT = "DCGD+ (quant+) and DIANA+ (quant+) lead to significant improvement"
-VARYING = "the varying number of levels are beneficial on most of the datasets"
-ALWAYS = (
-    "the varying-step quantization technique (quant+) is always better than the smoothness-aware"
-    " sparsification [...], in terms of both communication cost and wall-clock time"
-)
-BEATS = (
-    "Our block quantization technique also beats sparsification when the dimension of the model is"
-    " relatively high"
-)
+QUOTES = quotes(__file__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,8 +94,8 @@ SHOWN = [
         "B.2 (the caption's Figure 4, Figure 6 in the text)",
         ("DCGD (quant)", "DIANA (quant)", "DCGD+ (block quant+)", "DIANA+ (block quant+)"),
         (
-            Comparison("DCGD+ (block quant+)", "DCGD (quant)", OUTPERFORM, LARGER),
-            Comparison("DIANA+ (block quant+)", "DIANA (quant)", OUTPERFORM, LARGER),
+            Comparison("DCGD+ (block quant+)", "DCGD (quant)", QUOTES["outperform"], LARGER),
+            Comparison("DIANA+ (block quant+)", "DIANA (quant)", QUOTES["outperform"], LARGER),
         ),
         plus="DIANA+ (block quant+)",
         norms="DIANA+ (block quant+)",
@@ -133,12 +108,16 @@ SHOWN = [
         ("DIANA (quant)", "DIANA (block quant)", "DIANA+ (block quant)", "DIANA+ (block quant+)"),
         (
             Comparison(
-                "DIANA (block quant)", "DIANA (quant)", ITERATIONS, brings="blocks", hedged=True
+                "DIANA (block quant)",
+                "DIANA (quant)",
+                QUOTES["iterations"],
+                brings="blocks",
+                hedged=True,
             ),
             Comparison(
                 "DIANA+ (block quant)",
                 "DIANA (block quant)",
-                EITHER,
+                QUOTES["either"],
                 brings="smoothness matrices",
                 hedged=True,
             ),
@@ -148,7 +127,7 @@ SHOWN = [
                 "",
                 brings="varying levels of blocks",
             ),
-            Comparison("DIANA+ (block quant+)", "DIANA (quant)", BOTH, brings="both"),
+            Comparison("DIANA+ (block quant+)", "DIANA (quant)", QUOTES["both"], brings="both"),
         ),
         plus="DIANA+ (block quant+)",
     ),
@@ -159,8 +138,12 @@ SHOWN = [
         "B.2 (the captions' Figures 6 and 8, Figure 7 in the text)",
         ("DCGD (quant)", "DIANA (quant)", "DCGD+ (quant+)", "DIANA+ (quant+)"),
         (
-            Comparison("DCGD+ (quant+)", "DCGD (quant)", SIGNIFICANT, word="significantly"),
-            Comparison("DIANA+ (quant+)", "DIANA (quant)", SIGNIFICANT, word="significantly"),
+            Comparison(
+                "DCGD+ (quant+)", "DCGD (quant)", QUOTES["significant"], word="significantly"
+            ),
+            Comparison(
+                "DIANA+ (quant+)", "DIANA (quant)", QUOTES["significant"], word="significantly"
+            ),
         ),
         plus="DIANA+ (quant+)",
     ),
@@ -170,7 +153,7 @@ SHOWN = [
         "B.3: varying and fixed levels (Figure 7 by its caption, 6 in the text)",
         "B.3 (the caption's Figure 7, Figure 6 in the text)",
         ("DIANA+ (quant)", "DIANA+ (quant+)"),
-        (Comparison("DIANA+ (quant+)", "DIANA+ (quant)", VARYING, MOST),),
+        (Comparison("DIANA+ (quant+)", "DIANA+ (quant)", QUOTES["varying"], MOST),),
     ),
     Shown(
         "fig8",
@@ -179,8 +162,10 @@ SHOWN = [
         "B.4 (Figure 8 in the text; the caption there is that of Figure 6)",
         ("DIANA+ (rand-τ+)", "DIANA+ (block quant+)", "DIANA+ (quant+)"),
         (
-            Comparison("DIANA+ (quant+)", "DIANA+ (rand-τ+)", ALWAYS, costs=SPENT),
-            Comparison("DIANA+ (block quant+)", "DIANA+ (rand-τ+)", BEATS, LARGER, costs=SPENT),
+            Comparison("DIANA+ (quant+)", "DIANA+ (rand-τ+)", QUOTES["always"], costs=SPENT),
+            Comparison(
+                "DIANA+ (block quant+)", "DIANA+ (rand-τ+)", QUOTES["beats"], LARGER, costs=SPENT
+            ),
         ),
     ),
 ]

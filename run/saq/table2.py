@@ -9,7 +9,7 @@ import numpy as np
 
 from mpisim.analysis import panels, style
 from mpisim.analysis.claims import CLEAR, Claim, Evidence, decided, number, state
-from mpisim.analysis.study import data_sets
+from mpisim.analysis.study import data_sets, quotes
 from mpisim.runs.log.reader import Log
 
 from . import schemes
@@ -36,7 +36,7 @@ HEADS = {  # of the columns, with their shares of the figure's width
     "of all MB": 0.2,
 }
 ROUNDS = 5000  # of the paper's runs
-QUOTE = "the overhead in communication cost is negligible when the number of iterations is large"
+QUOTE = quotes(__file__)["negligible"]
 
 Runs = dict[tuple[str, str, str], Log]
 

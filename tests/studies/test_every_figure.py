@@ -21,8 +21,8 @@ GROWING = ("bits", "framing", "paper", "messages", "oracle", "time_")
 NAMES = [name for name, *_ in columns(True)]
 NAMES += [name for kind in METRICS.values() for name, *_ in kind.columns]
 NAMES += ["test_loss", "test_grad_norm_sq", "train_accuracy", "test_accuracy"]
-# They need the links of the lab, each country and deadline, two steps, 900 rounds, or a minute.
-NOT_BY_HAND = {"netlab-crossover", "fleet-map", "fleet-countries", "fleet-deadline"}
+# They need each country and deadline, two steps, 900 rounds, or a minute.
+NOT_BY_HAND = {"fleet-map", "fleet-countries", "fleet-deadline"}
 NOT_BY_HAND |= {"permk-table5", "permk-groups", "fleet-hundred"}
 FIGURES = {
     study.full_name(figure): (study, figure)

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
-from mpisim.analysis.claims import Verdict
+from mpisim.analysis.claims import Evidence, Verdict, on_seconds, state
+from mpisim.analysis.claims.judging import claim_again
 from mpisim.problems.base import PROBLEMS
+from mpisim.runs.log.reader import read
 from run.fleet.times import Times, ahead, rivals
 from run.fleet.winners import first_of
+from run.netlab import fleet
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +70,22 @@ def test_a_cell_of_the_map_is_decided_against_all_others():
     assert first_of("", [fast, close, slow], ("fedavg", "scaffnew")).verdict is Verdict.HOLDS
     assert first_of("", [fast, close, slow], ("fedavg",)).verdict is Verdict.TIE
     assert first_of("", [fast, slow], ("gd",)).verdict is Verdict.FAILS
+
+
+def test_seconds_of_more_ranks_than_cores_decide_nothing(make_log):
+    """What was measured stays, and nobody who judges the record again takes it for a verdict."""
+
+    def cases(**attrs):
+        log = read(make_log(attrs=attrs))
+        return [fleet.Seconds(case, 1.0, 1.02, [log]) for case in fleet.CASES]
+
+    assert [claim.verdict for claim in fleet.claims(cases())] == ["holds", "holds"]
+    for claim in fleet.claims(cases(oversubscribed=1)):
+        assert claim.verdict == "not decided" and "more ranks than cores" in claim.measured
+        assert {one.verdict for one in claim.evidence} == {"not decided"}
+        assert claim_again(claim) == claim
+    one = next(fleet.claims(cases(oversubscribed=1))).evidence[0]
+    assert one.measured == "1.02 s for 1.00 s, +2.0%"
+    logs = [read(make_log(attrs={"oversubscribed": 1}))]
+    compared = state("", "", "", [Evidence("", "", Verdict.HOLDS, {"by_target": {}}, word="fewer")])
+    assert not on_seconds(compared, logs).evidence

@@ -3,7 +3,7 @@
 from mpisim.analysis.study.figure import Figure, Job, Measurement, Study
 from mpisim.analysis.study.grids import Grid, Grids
 from mpisim.analysis.study.lines import Line, Lines, compare_steps, value_of, with_steps
-from mpisim.analysis.study.load import find, load, studies
+from mpisim.analysis.study.load import find, load, quotes, studies
 from mpisim.analysis.study.tuning import (
     BestSteps,
     best_steps,

@@ -6,9 +6,11 @@ import hashlib
 import importlib
 import re
 import sys
+import tomllib
 from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from mpisim.analysis.study.figure import Figure, Study
 from mpisim.core.errors import InputError, import_failure
@@ -49,6 +51,11 @@ def studies(folder: Path) -> list[Study]:
     if not files:
         raise InputError(f"{folder}: no study there (a folder with {FILE})")
     return [load(file.parent) for file in files]
+
+
+def quotes(file: str) -> dict[str, Any]:
+    """What a paper says, by name: ``quotes.toml`` beside a ``__file__`` of the study."""
+    return tomllib.loads(Path(file).with_name("quotes.toml").read_text(encoding="utf-8"))
 
 
 def find(name: str) -> tuple[Study, Figure]:
