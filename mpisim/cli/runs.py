@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpisim.cli.entry import command_line, on_all_ranks, prepare_mpi, run_sweeps
-from mpisim.core import launcher
+from mpisim.core import machine
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 from mpisim.core.terminal import is_terminal, report
 
 if TYPE_CHECKING:
-    from mpisim.runs.evaluation import End
     from mpisim.runs.experiment import Experiment
+    from mpisim.runs.metrics import End
     from mpisim.runs.sweep.points import Point, Spread
 
 
@@ -24,7 +24,7 @@ def run(args: argparse.Namespace, argv: list[str]) -> int:
     """The first line comes before MPI starts, which takes a second."""
     prepare_mpi()
     planned = _read(args)
-    if not isinstance(planned, Exception) and launcher.rank() == 0:
+    if not isinstance(planned, Exception) and machine.launched_rank() == 0:
         _announce(*planned)
 
     def body(comm) -> int:
@@ -70,8 +70,8 @@ def _announce(experiment: Experiment, out: Path) -> None:
     """What runs and where the log goes: under mpirun, which shows nothing by itself, or live."""
     from mpisim.runs.labels import headline
 
-    if launcher.launched() or is_terminal(sys.stdout):
-        print(headline(experiment, launcher.size(), out), flush=True)
+    if machine.launched() or is_terminal(sys.stdout):
+        print(headline(experiment, machine.launched_ranks(), out), flush=True)
 
 
 def _done(result: End, out: Path) -> str:

@@ -16,9 +16,8 @@ from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message
-from mpisim.wire.carried import Rotated, RotatedForm
 from mpisim.wire.codecs.bits import round_scales
-from mpisim.wire.composed import Sum, SumForm
+from mpisim.wire.composed import Rotated, RotatedForm, Sum, SumForm
 from mpisim.wire.fewer import Fewer, FewerForm
 from mpisim.wire.signs import Points, PointsForm
 

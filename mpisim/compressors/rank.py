@@ -11,8 +11,7 @@ from numba import njit
 from mpisim.compressors.base import Compressor, compressor
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows, row_blocks
-from mpisim.core.numerics import triangles
-from mpisim.core.numerics.eigen import eigh
+from mpisim.core.numerics.eigen import eigh, triangle_size, unpacked
 from mpisim.core.numerics.sums import add_gram, product, rounded
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
@@ -96,7 +95,7 @@ class RankK(Compressor):
 class SymmetricRankK(Compressor):
     """The best approximation of a symmetric matrix, which v is as a triangle, by one of rank k.
 
-    Such are FedNL's Hessians: v has the d = D (D + 1) / 2 numbers of `core.numerics.triangles`. The
+    Such are FedNL's Hessians: v has the d = D (D + 1) / 2 numbers of `core.numerics.eigen`. The
     message is the k eigenvalues largest in absolute value and their eigenvectors, k (D + 1)
     values, and decodes to what those are as rounded on the wire. |C(X) - X|_F^2 is the sum of the
     squares of the other eigenvalues, so that alpha = k / D. C is biased.
@@ -110,7 +109,7 @@ class SymmetricRankK(Compressor):
 
     def check(self) -> None:
         self.D = (isqrt(8 * self.d + 1) - 1) // 2
-        if triangles.size(self.D) != self.d:
+        if triangle_size(self.D) != self.d:
             what = f"{self.name!r} compresses triangles of D (D + 1) / 2 numbers, not {self.d}"
             raise InputError(f"compressor.name: {what}")
         require(1 <= self.k <= self.D, "compressor.k", self.k, f"from 1 to D = {self.D}")
@@ -123,7 +122,7 @@ class SymmetricRankK(Compressor):
         form = self.form(draw)
         pairs = np.empty((len(v), self.k, self.D + 1))
         for i, row in enumerate(v):
-            values, vectors = eigh(triangles.unpacked(row.astype(np.float64), self.D))
+            values, vectors = eigh(unpacked(row.astype(np.float64), self.D))
             order = np.argsort(-np.abs(values), kind="stable")[: self.k]
             pairs[i, :, 0], pairs[i, :, 1:] = values[order], vectors.T[order]
         return Spectral(form, rounded(pairs, self.precision.wire))

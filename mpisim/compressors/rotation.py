@@ -24,8 +24,8 @@ from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Form, Message
-from mpisim.wire.carried import Directions, DirectionsForm, Rotated, RotatedForm
 from mpisim.wire.codecs.bits import round_scales
+from mpisim.wire.composed import Directions, DirectionsForm, Rotated, RotatedForm
 from mpisim.wire.signs import Points, PointsForm, SignsForm
 
 PointsCodec = Literal["paper", "entropy"]

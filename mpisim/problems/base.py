@@ -11,8 +11,7 @@ import numpy as np
 
 from mpisim.core.arrays import HOST, Arrays
 from mpisim.core.errors import InputError
-from mpisim.core.numerics.triangles import packed
-from mpisim.core.numerics.triangles import size as triangle_size
+from mpisim.core.numerics.eigen import packed, triangle_size
 from mpisim.core.protocols import ClosedForm, Matrices, Round
 from mpisim.core.registry import Registry, Spec, named
 from mpisim.core.schema import require
@@ -292,7 +291,7 @@ class Problem(Spec, ABC):
         raise InputError(f"run.reference: problem {self.name!r} has no Hessian to minimise f with")
 
     def hessian_triangles(self, x: np.ndarray, members: np.ndarray | None = None) -> np.ndarray:
-        """`hessian` at x (d,) as vectors of `mpisim.core.numerics.triangles`, float64.
+        """`hessian` at x (d,) as vectors of `mpisim.core.numerics.eigen`, float64.
 
         Shape (m, d (d + 1) / 2), or a row for each of ``members``, counted from the first worker.
         """

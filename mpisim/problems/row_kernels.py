@@ -218,7 +218,7 @@ def gram_rows(ids, indptr, indices, data, weights, start, stop, out):
 def gram_triangles(form, ids, bounds, store, d, weights, scale, shared, out):
     """out[i] = scale[i] sum_t weights_t a_t a_t^T + shared I, over worker i's rows.
 
-    Each is a vector of `mpisim.core.numerics.triangles`; ids and bounds as for `sweep`.
+    Each is a vector of `mpisim.core.numerics.eigen`; ids and bounds as for `sweep`.
     """
     indptr, indices, data, dense = store
     root = np.sqrt(2.0)

@@ -15,9 +15,9 @@ from mpisim.comm import clock as phases
 from mpisim.core.errors import InputError
 from mpisim.methods.method_table import METHODS, needs_compressor
 from mpisim.runs import rehearsal
-from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.experiment import parse
 from mpisim.runs.loop import run_rounds
+from mpisim.runs.metrics import Evaluator
 from mpisim.runs.record import Output
 from mpisim.runs.rehearsal import Rehearsal, rehearse
 from mpisim.runs.setup import Setup

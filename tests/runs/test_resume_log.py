@@ -13,10 +13,10 @@ import pytest
 import mpisim
 from mpisim.core.errors import InputError, OutputError
 from mpisim.runs import checkpoint
-from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.experiment import parse
 from mpisim.runs.log import journal, writer
 from mpisim.runs.loop import Loop
+from mpisim.runs.metrics import Evaluator
 from tests.helpers import columns, run_tables
 from tests.resumes import differences
 from tests.runs.support import Killed, killed, messages, tables

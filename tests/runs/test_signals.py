@@ -18,8 +18,8 @@ from mpisim.cli import main
 from mpisim.comm.clock import Clock
 from mpisim.core.errors import Diverged, InputError
 from mpisim.runs import ctrl_c
-from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.loop import Poll
+from mpisim.runs.metrics import Evaluator
 from mpisim.runs.stop import StopSignals
 from tests.comm.jobs import HANG_SECONDS
 from tests.helpers import columns, forged, run_tables, table

@@ -25,7 +25,7 @@ from mpisim.analysis.verify.repeat import Comparison, repeat
 from mpisim.cli.study import _verify
 from mpisim.comm.communicators import OneProcess
 from mpisim.core.errors import InputError
-from mpisim.runs.evaluation import Evaluator
+from mpisim.runs.metrics import Evaluator
 from mpisim.runs.sweep.plan import plan
 from mpisim.runs.sweep.points import Point, write_summary
 from tools.gallery import GALLERY, gallery

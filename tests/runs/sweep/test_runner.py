@@ -12,8 +12,8 @@ from mpisim.cli import main
 from mpisim.core.errors import InputError
 from mpisim.problems.glm import Glm
 from mpisim.runs import checkpoint
-from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.log import reader
+from mpisim.runs.metrics import Evaluator
 from mpisim.runs.sweep.points import read_summary
 from tests.helpers import run_tables, without_rehearsal
 from tests.resumes import differences
