@@ -19,8 +19,9 @@ from mpisim.wire.base import Form, Message, Precision, same
 from mpisim.wire.signs import Flags, FlagsForm
 from mpisim.wire.values import Dense, DenseForm
 
-COMPRESSORS: Registry[Compressor] = Registry(
-    "compressor", {"rand-k": "randk", "top-k": "topk", "perm-k": "permk", "rankk": "rank-k"}
+COMPRESSORS: Registry[type[Compressor]] = Registry(
+    "compressor",
+    aliases={"rand-k": "randk", "top-k": "topk", "perm-k": "permk", "rankk": "rank-k"},
 )
 
 

@@ -16,7 +16,6 @@ import numpy as np
 from mpisim.compressors.base import compressor
 from mpisim.compressors.deal import (
     Rows,
-    chosen_rows,
     deal_coordinates,
     deal_singles,
     deal_slots,
@@ -25,6 +24,7 @@ from mpisim.compressors.deal import (
 )
 from mpisim.compressors.sparse import SeededCompressor
 from mpisim.core.errors import InputError
+from mpisim.core.numerics.sums import chosen_rows
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.compression import Groups, input_variance

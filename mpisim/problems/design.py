@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.core.numerics.eigen import triangle_size
-from mpisim.core.numerics.sums import add_gram
+from mpisim.core.numerics.sums import add_gram, chosen_rows, squared_norms
 from mpisim.problems import row_kernels, sweeps
 from mpisim.problems.data.prepared import Shards
 from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS, SOFTMAX
@@ -183,7 +183,8 @@ class DesignMatrix:
 
     def rows_of(self, workers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`ids` and `bounds` of some workers of the block, whose rows are not all the same."""
-        return row_kernels.ids_of(self.ids, self.bounds, workers)
+        bounds, ids = chosen_rows(self.bounds, self.ids, workers)
+        return ids, bounds
 
     def subset(self, workers: np.ndarray) -> DesignMatrix:
         """The design matrix of some workers of the block, on the same storage."""
@@ -258,7 +259,7 @@ class DesignMatrix:
     def largest_norms_sq(self) -> np.ndarray:
         """max_t |a_t|^2 over each worker's rows, shape (m,), float64; 0 for a worker without."""
         if self.form == DENSE:
-            norms = row_kernels.row_norms_sq(self.store[3])
+            norms = squared_norms(self.store[3]).astype(np.float64)
         else:
             rows, _, values = self.entries(0, len(self.labels))
             norms = np.bincount(rows, values**2, len(self.labels))

@@ -32,7 +32,7 @@ from mpisim.methods.oracle import Oracle
 from mpisim.problems.base import Problem, ProblemWithTestSet
 from mpisim.runs.log.schema import OF_METRICS, TIMES, Column
 
-METRICS: Registry[Metric] = Registry("metric")
+METRICS: Registry[type[Metric]] = Registry("metric")
 METRICS.provide(__package__, package_table(__file__, "modules.toml"))
 
 
