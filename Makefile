@@ -105,7 +105,6 @@ lint: $(STAMP) ## ruff, mypy, the order of the rooms, and no circle of imports
 	@.venv/bin/python -m ruff format --check .
 	@.venv/bin/python -m mypy
 	@.venv/bin/lint-imports --no-logo --no-cache
-	@.venv/bin/python tools/import_circles.py
 
 docs: $(STAMP) .venv/.docs ## the documents as a site, in build/site; a warning is an error
 	@.venv/bin/python docs/extensions/generated_tables.py

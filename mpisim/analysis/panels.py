@@ -71,8 +71,8 @@ def curve(
     """The runs of one setting: mean over seeds, in log space on a logarithmic axis, and a band.
 
     ``label``: in the panel's own legend. ``over``: keys in which they may differ, too, as in
-    `over_seeds`. A panel that shows seconds says so where runs had more ranks than cores, and one
-    over bits where large framing is left out.
+    `over_seeds`. Below a panel that shows seconds it says so where runs had more ranks than cores,
+    and below one over bits where large framing is left out.
     """
     drawn = over_seeds(logs, x, y, over)
     panel.plot(drawn.x, drawn.y, color=colour, linestyle=dash, label=label)
@@ -80,16 +80,16 @@ def curve(
         panel.fill_between(drawn.x, drawn.low, drawn.high, color=colour, alpha=0.2, linewidth=0)
     remark = WHY if (x.timed or y.timed) and oversubscribed(logs) else ""
     if not remark and any(framing_share(log, x) > ABOVE for log in logs):
-        remark = f"without framing,\nwhich adds over {ABOVE:.0%}"
-    if remark and not panel.texts:
-        panel.text(0.03, 0.03, remark, fontsize=7, color=style.GREY, transform=panel.transAxes)
+        remark = f"without framing (over {ABOVE:.0%})"
+    if remark:
+        panel.set_xlabel(textwrap.fill(remark, 28))  # `dress` puts the axis above it
 
 
 def dress(panel: Any, x: Axis, y: Axis, xlabel: str, ylabel: str = "") -> None:
     """Scales, short numbers on the ticks, and labels; after the curves are drawn."""
     from matplotlib import ticker
 
-    style.scale(panel, x.log, y.log, xlabel=xlabel)
+    style.scale(panel, x.log, y.log, xlabel="\n".join(filter(None, (xlabel, panel.get_xlabel()))))
     if ylabel:
         panel.set_ylabel(ylabel)
     if not x.log:

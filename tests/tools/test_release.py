@@ -14,7 +14,7 @@ from mpisim.core import VERSION
 from mpisim.runs.sweep import grid as sweeps
 from tests.comm.jobs import ROOT
 from tests.helpers import sampled
-from tools import import_circles, lowest, warm_up
+from tools import lowest, warm_up
 from tools.cards import PICTURE, digest
 from tools.check_site import loads
 from tools.demo import __main__ as demo
@@ -70,24 +70,6 @@ def test_the_package_is_tried_without_the_checkout(monkeypatch, tmp_path):
 )
 def test_a_site_loads_nothing_from_elsewhere(page, result):
     assert loads(page) == result
-
-
-LAZY = "def f():\n    from mpisim.room import a\n"
-
-
-TYPES = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import mpisim.room.a\n"
-
-
-@pytest.mark.parametrize("back", [LAZY, TYPES, "from mpisim.room.a import x\n"])
-def test_a_circle_within_a_room(back, tmp_path):
-    room = tmp_path / "mpisim" / "room"
-    room.mkdir(parents=True)
-    (room / "__init__.py").write_text("")
-    (room / "a.py").write_text("from mpisim.room.b import f\n")
-    (room / "b.py").write_text("import os\n")
-    assert import_circles.circle(tmp_path) == []
-    (room / "b.py").write_text(back)
-    assert sorted(set(import_circles.circle(tmp_path))) == ["mpisim.room.a", "mpisim.room.b"]
 
 
 def test_the_picture_holds_todays_numbers():
