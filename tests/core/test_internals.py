@@ -41,9 +41,9 @@ import sys
 from pathlib import Path
 import mpisim.core
 mpisim.core.__path__.append(sys.argv[1])
-import mpisim.core.caller as caller
 from mpisim.core import imports
 from mpisim.core.numerics import kernel_cache
+import mpisim.core.caller as caller
 places = {name: Path(sys.argv[1]) / f"{name.rpartition('.')[2]}.py"
           for name in ("mpisim.core.caller", "mpisim.core.called")}
 original = imports.file_of
