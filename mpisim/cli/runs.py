@@ -10,15 +10,15 @@ from typing import Any
 
 from mpisim.cli.entry import command_line, on_all_ranks, prepare_mpi, run_sweeps
 from mpisim.comm.job import on_first
-from mpisim.core import launcher
+from mpisim.core import machine
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 from mpisim.core.terminal import is_terminal, report
 from mpisim.runs import plugins
-from mpisim.runs.evaluation import End
 from mpisim.runs.experiment import Experiment, read, read_toml
 from mpisim.runs.identity import config_digest
 from mpisim.runs.labels import headline
+from mpisim.runs.metrics import End
 from mpisim.runs.progress import duration
 from mpisim.runs.stop import EXIT_CODES, STOPPED
 
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace, argv: list[str]) -> int:
     """The first line comes before MPI starts, which takes a second."""
     prepare_mpi()
     planned = _read(args)
-    if not isinstance(planned, Exception) and launcher.rank() == 0:
+    if not isinstance(planned, Exception) and machine.launched_rank() == 0:
         _announce(*planned)
 
     def body(comm) -> int:
@@ -66,8 +66,8 @@ def _read(args: argparse.Namespace) -> tuple[Experiment, Path] | Exception:
 
 def _announce(experiment: Experiment, out: Path) -> None:
     """What runs and where the log goes: under mpirun, which shows nothing by itself, or live."""
-    if launcher.launched() or is_terminal(sys.stdout):
-        print(headline(experiment, launcher.size(), out), flush=True)
+    if machine.launched() or is_terminal(sys.stdout):
+        print(headline(experiment, machine.launched_ranks(), out), flush=True)
 
 
 def _done(result: End, out: Path) -> str:
