@@ -16,7 +16,7 @@ import pytest
 from mpisim.cli import main
 from mpisim.compressors.base import COMPRESSORS
 from mpisim.core.numerics import kernel_cache
-from mpisim.core.registry import Names
+from mpisim.core.registry import Registry
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.method_table import METHODS
 from mpisim.methods.optimizers import OPTIMIZERS
@@ -26,7 +26,7 @@ from mpisim.runs.metrics import METRICS
 
 pytest_plugins = ["tests.handmade_logs"]
 
-CLASSES: list[Names] = [COMPRESSORS, ESTIMATORS, METRICS, OPTIMIZERS, PROBLEMS]
+CLASSES: list[Registry] = [COMPRESSORS, ESTIMATORS, METRICS, OPTIMIZERS, PROBLEMS]
 
 MOST_STARTS = 40  # of mpirun in the whole suite: each takes seconds of processor time
 STARTS = "MPISIM_TEST_STARTS"  # names the file with a line for each start
@@ -164,7 +164,7 @@ def pytest_collection_modifyitems(config, items):
 
     Of a test that is `drawn`, the seed draws so many cases.
     """
-    kernel_cache.refresh()
+    kernel_cache.defer_blas_check()
     tests: dict = {}
     for item in items:
         if drawn := item.get_closest_marker("drawn"):

@@ -13,10 +13,10 @@ from mpi4py import MPI
 from sklearn.datasets import load_svmlight_file
 
 from mpisim.problems.data.find import find
-from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.schema import DIGEST
 from mpisim.runs.loop import End, run
+from mpisim.runs.metrics import Evaluator
 from mpisim.runs.record import Output
 from mpisim.runs.rehearsal import Rehearsal
 

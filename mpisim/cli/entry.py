@@ -17,10 +17,9 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from mpisim.cli.parser import COMMANDS, TABLE, Parser, completion_script, make_parser
-from mpisim.core import launcher
+from mpisim.core import machine
 from mpisim.core.errors import InputError, MpisimError, interruption, suggestion, terminable
-from mpisim.core.launcher import launched
-from mpisim.core.machine import reading_budget
+from mpisim.core.machine import launched, reading_budget
 from mpisim.core.terminal import PrintableStream, one_line, open_standard_streams, report
 
 REPORT_SECONDS = 1.0  # that rank 0 has to report an error before mpirun ends it for others
@@ -62,7 +61,7 @@ def console() -> NoReturn:
 
 def _report(message: str) -> None:
     """The one line about an error, on rank 0."""
-    if launcher.rank() == 0:
+    if machine.launched_rank() == 0:
         report(f"mpisim: {one_line(message)}")
     elif "mpi4py.MPI" not in sys.modules:  # there is no MPI yet to agree on the end
         time.sleep(REPORT_SECONDS)
@@ -73,7 +72,7 @@ def _renamed(argv: list[str]) -> list[str]:
     words = TABLE["renamed"].get(argv[0]) if argv else None
     if words is None:
         return argv
-    if launcher.rank() == 0:
+    if machine.launched_rank() == 0:
         report(f"mpisim: `mpisim {argv[0]}` is now `mpisim {' '.join(words)}`")
     return [*words, *argv[1:]]
 
@@ -159,7 +158,5 @@ def require_mpi() -> None:
     try:
         from mpi4py import MPI  # noqa: F401
     except (ImportError, RuntimeError, OSError) as error:
-        raise InputError(
-            f"MPI cannot be loaded: {error}; allowed: one that `mpisim --info` finds, see"
-            " docs/install.md"
-        ) from None
+        allowed = "one that `mpisim --info` finds, see docs/install.md"
+        raise InputError(f"MPI cannot be loaded: {error}; allowed: {allowed}") from None

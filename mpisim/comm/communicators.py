@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from mpisim.core import launcher
+from mpisim.core import machine
 from mpisim.core.errors import InputError, MpisimError
 from mpisim.core.numerics.sums import add_rows
 from mpisim.core.schema import require
@@ -61,7 +61,7 @@ class OneProcess:
 
 def all_ranks() -> Any:
     """The communicator of all ranks that a launcher has started, else of this process alone."""
-    if not launcher.launched():
+    if not machine.launched():
         return OneProcess()
     from mpi4py import MPI
 

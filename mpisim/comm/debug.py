@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from mpisim.comm.network import LazyUpload, Upload
 from mpisim.comm.star import Star
-from mpisim.comm.uploads import LazyUpload, Upload
 from mpisim.compressors.base import Compressor
 from mpisim.core.arrays import EVALUATION, is_tensor, to_host
 from mpisim.core.lazy_rows import LazyRows

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from mpisim.comm.communicators import Comm, all_ranks
-from mpisim.core import launcher
+from mpisim.core import machine
 from mpisim.core.errors import InconsistentRanks, InputError, MpisimError, interruption
 from mpisim.core.terminal import one_line, report
 
@@ -160,7 +160,7 @@ def _require_all_ranks(comm: Comm) -> None:
 
     This happens if mpirun belongs to another MPI than mpi4py, or dies before MPI starts.
     """
-    started = launcher.size()
+    started = machine.launched_ranks()
     if comm.size == 1 and started > 1:
         raise InputError(
             f"mpirun started {started} ranks, but this one is alone: mpirun is gone, or belongs to"

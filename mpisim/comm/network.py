@@ -1,11 +1,11 @@
-"""The network as an estimator sees it: what it may send, draw and know. `Star` is the one there is.
+"""The network as an estimator sees it: what it may draw, compress and know. `Star` exchanges it.
 
 Nothing that an estimator gets depends on the number of ranks.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import dataclasses
 from collections import defaultdict
 from functools import lru_cache
 from itertools import count
@@ -18,16 +18,78 @@ from mpisim.comm.clock import COMPRESS, COMPUTE, EVALUATE, Clock
 from mpisim.comm.communicators import Comm, OneProcess, SideChannel
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.ledger import Ledger
-from mpisim.comm.uploads import LazyUpload, Upload, compressed
 from mpisim.compressors.base import Compressor, Flag, Identity
-from mpisim.core.arrays import FALLBACK, HOST, Arrays, to_host
+from mpisim.core.arrays import FALLBACK, HOST, Arrays, in_host_memory, is_tensor, to_host
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.numerics import philox
+from mpisim.core.numerics.sums import rounded
 from mpisim.core.protocols import Round
 from mpisim.core.rng import Draw, Streams, purpose_key
-from mpisim.wire.base import Precision
+from mpisim.wire.base import Message, Precision
 
 MEAN = Server()
+
+
+@dataclasses.dataclass(eq=False)
+class Upload:
+    """Compressed vectors of this rank's workers, on their way to the server."""
+
+    compressor: Compressor
+    draw: Draw
+    message: Message
+
+    def decoded(self) -> np.ndarray:
+        """What the server will see, shape (m, d)."""
+        return self.message.decoded()
+
+    def add_to(self, rows: np.ndarray, factor: float = 1.0) -> np.ndarray:
+        """``rows`` (m, d) plus ``factor`` times what the server will see, in place."""
+        if factor == 1:
+            self.message.add_to(rows)
+        else:
+            rows += factor * self.decoded()
+        return rows
+
+
+@dataclasses.dataclass(eq=False)
+class LazyUpload:
+    """Uncompressed vectors of this rank's workers that are not computed yet.
+
+    A few workers at a time are computed, encoded, sent and decoded.
+    """
+
+    compressor: Compressor
+    vectors: LazyRows
+
+    def decoded(self) -> np.ndarray:
+        """What the server will see, shape (m, d)."""
+        v, precision = self.vectors, self.compressor.precision
+        out = np.empty(v.shape, precision.arithmetic)
+        for which, rows in v.parts():
+            out[which] = rounded(rows, precision.wire)
+        return out
+
+
+def compressed(compressor: Compressor, v: Any, draw: Draw) -> Message:
+    """The messages of a block of workers with vectors ``v`` (m, d), which may be tensors.
+
+    These are compressed on their device, or on the host where the compressor or the memory is
+    there.
+    """
+    if not is_tensor(v):
+        return compressor.compress(v, draw)
+    from mpisim.wire.placed import placed  # imports PyTorch, and has the packers of tensors
+
+    if compressor.on_device and not in_host_memory(v.device):
+        return compressor.compress(v, draw)
+    return placed(compressor.compress(to_host(v, FALLBACK), draw), v.device)
+
+
+def received(message: Message, device: Any) -> Message:
+    """``message``, decoded to tensors on ``device``."""
+    from mpisim.wire.placed import placed
+
+    return placed(message, device)
 
 
 class Observer:
@@ -53,15 +115,15 @@ def drawn_workers(draw: Draw, n: int, r: int, replace: bool) -> np.ndarray:
     return np.sort(draw.samples(np.array([n]), r)[0])
 
 
-class Network(SideChannel, ABC):
-    """The n workers, this rank's m from ``first`` on, the server, and what they exchange.
+class Network(SideChannel):
+    """The n workers, this rank's m from ``first`` on, the server, and what they know.
 
     streams, precision, clock, round : the run's
     arrays : where vectors live, as the problem says
     ledger : counts what is sent
     server, attack : how the server combines messages, and what bad workers send
     fleet : the links and speeds of clients, where they decide what is computed
-    runs : of an ensemble (`mpisim.comm.ensemble`); 1 for one run
+    runs : of an ensemble (`mpisim.runs.ensemble`); 1 for one run
     """
 
     runs = 1
@@ -93,62 +155,6 @@ class Network(SideChannel, ABC):
         if arrays is not HOST:
             import mpisim.wire.placed  # noqa: F401 - imports PyTorch, and has the packers of tensors
         self._numbers: defaultdict[str, count[int]] = defaultdict(count)  # of a round's draws
-
-    @abstractmethod
-    def mean(self, upload: Upload | LazyUpload) -> np.ndarray:
-        """The mean of the senders' messages (d,), at the server; other ranks get zeros.
-
-        Those that send nothing do not count. Collective.
-        """
-
-    @abstractmethod
-    def broadcast(
-        self, v: np.ndarray, compressor: Compressor | None = None, clients: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Send the server's vector (d,) to all workers; returns what they decode, on every rank.
-
-        Off the server ``v`` may be anything of this shape. With ``clients`` only these workers
-        receive it, and its bits are charged for each of them.
-        """
-
-    @abstractmethod
-    def send(
-        self, v: np.ndarray, compressor: Compressor | None = None, draw: Draw | None = None
-    ) -> np.ndarray:
-        """Send another message of the server to each worker: C_i(v_i), compressed for it alone.
-
-        v : (d,), for all, or (n, d), a row for each; off the server, anything that ends with d
-        draw : of an upload; its senders alone receive, compressed with the same random numbers:
-            the coordinates that they have sent
-        Returns what this rank's receivers decode, shape (m, d). Collective.
-        """
-
-    @abstractmethod
-    def send_once(self, rows: np.ndarray) -> tuple[int, np.ndarray]:
-        """Send ``rows`` (m, k) before round 0; see `mpisim.core.protocols.Uplink`. Collective."""
-
-    @abstractmethod
-    def flags(self, flags: np.ndarray) -> np.ndarray:
-        """Every worker sends a bit, ``flags`` (m,), bool; a bit of payload each.
-
-        Returns the workers whose bit is 1, numbered over all ranks, ascending. Every rank has them,
-        so that it knows who sends next; a method tells only the server. Collective.
-        """
-
-    @abstractmethod
-    def collect(self, upload: Upload) -> np.ndarray:
-        """All workers' messages (n, d), at the server; other ranks get zeros. Collective."""
-
-    @abstractmethod
-    def combine(self, rows: np.ndarray) -> np.ndarray:
-        """What stands for the mean of rows (n, d) at the server, by ``[server]``: (d,).
-
-        Other ranks get zeros.
-        """
-
-    def average(self, upload: Upload | LazyUpload) -> np.ndarray:
-        """The mean of the workers' messages, sent back to all of them as a dense vector (d,)."""
-        return self.broadcast(self.mean(upload))
 
     @property
     def simulated(self) -> Fleet | None:

@@ -23,8 +23,7 @@ from mpisim.comm.clock import (
     Clock,
 )
 from mpisim.comm.ledger import Ledger
-from mpisim.comm.network import Network
-from mpisim.comm.uploads import LazyUpload, Upload, compressed, received
+from mpisim.comm.network import LazyUpload, Network, Upload, compressed, received
 from mpisim.compressors.base import Compressor
 from mpisim.core.arrays import FALLBACK, HOST, MESSAGE, to_host
 from mpisim.core.lazy_rows import blocks
@@ -40,6 +39,10 @@ class Star(Network):
     """Workers send to the server, and the server sends to all of them."""
 
     def mean(self, upload: Upload | LazyUpload) -> np.ndarray:
+        """The mean of the senders' messages (d,), at the server; other ranks get zeros.
+
+        Those that send nothing do not count. Collective.
+        """
         if isinstance(upload, LazyUpload):
             return self._lazy_sums(upload)[0] / self.n
         message = self.gather(upload)
@@ -55,9 +58,18 @@ class Star(Network):
             message = received(message, self.arrays.device)
         return message.total() / max(senders, 1)
 
+    def average(self, upload: Upload | LazyUpload) -> np.ndarray:
+        """The mean of the workers' messages, sent back to all of them as a dense vector (d,)."""
+        return self.broadcast(self.mean(upload))
+
     def broadcast(
         self, v: np.ndarray, compressor: Compressor | None = None, clients: np.ndarray | None = None
     ) -> np.ndarray:
+        """Send the server's vector (d,) to all workers; returns what they decode, on every rank.
+
+        Off the server ``v`` may be anything of this shape. With ``clients`` only these workers
+        receive it, and its bits are charged for each of them.
+        """
         self.clock.to(SERVER)
         sent: Any = None
         packed: Any = None
@@ -96,6 +108,13 @@ class Star(Network):
     def send(
         self, v: np.ndarray, compressor: Compressor | None = None, draw: Draw | None = None
     ) -> np.ndarray:
+        """Send another message of the server to each worker: C_i(v_i), compressed for it alone.
+
+        v : (d,), for all, or (n, d), a row for each; off the server, anything that ends with d
+        draw : of an upload; its senders alone receive, compressed with the same random numbers:
+            the coordinates that they have sent
+        Returns what this rank's receivers decode, shape (m, d). Collective.
+        """
         self.clock.to(SERVER)
         compressor = compressor or self._identity(v.shape[-1])
         draw = self._draw_of("down", 0, self.n) if draw is None else draw.block(0, self.n)
@@ -121,6 +140,11 @@ class Star(Network):
         return rows
 
     def flags(self, flags: np.ndarray) -> np.ndarray:
+        """Every worker sends a bit, ``flags`` (m,), bool; a bit of payload each.
+
+        Returns the workers whose bit is 1, numbered over all ranks, ascending. Every rank has them,
+        so that it knows who sends next; a method tells only the server. Collective.
+        """
         rows = flags[:, None].astype(self.precision.arithmetic)
         upload = self.compress(self._flag, rows, "flags")
         self.gather(upload)
@@ -128,11 +152,16 @@ class Star(Network):
         return np.flatnonzero(self.all_workers(np.asarray(upload.decoded()))[:, 0])
 
     def collect(self, upload: Upload) -> np.ndarray:
+        """All workers' messages (n, d), at the server; other ranks get zeros. Collective."""
         message = self.gather(upload)
         rows = self.zeros(self.n, upload.compressor.d)
         return rows if message is None else rows + self.arrays.placed(message.decoded(), MESSAGE)
 
     def combine(self, rows: np.ndarray) -> np.ndarray:
+        """What stands for the mean of rows (n, d) at the server, by ``[server]``: (d,).
+
+        Other ranks get zeros.
+        """
         if not self.is_server:
             return self.zeros(rows.shape[1])
         combined = self.server.combine(to_host(rows, FALLBACK), self._shared_draw("buckets"))
@@ -233,7 +262,7 @@ class Star(Network):
         return totals
 
     def send_once(self, rows: np.ndarray) -> tuple[int, np.ndarray]:
-        """See `Network.send_once`.
+        """Send ``rows`` (m, k) before round 0; see `mpisim.core.protocols.Uplink`. Collective.
 
         Bits and seconds are charged like those of any message, except for waiting until all ranks
         are ready. So the exchange is rehearsed first. Workers use the decoded values, too.

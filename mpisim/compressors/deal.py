@@ -107,15 +107,3 @@ def deal_slots(words, slot_ptr, slot_indices):
             row += 1
             ptr[row] = end
     return ptr, indices
-
-
-@njit(cache=True)
-def chosen_rows(ptr, indices, rows):
-    """The CSR rows with the numbers ``rows``."""
-    out_ptr = np.zeros(rows.size + 1, np.int64)
-    for i in range(rows.size):
-        out_ptr[i + 1] = out_ptr[i] + ptr[rows[i] + 1] - ptr[rows[i]]
-    out = np.empty(out_ptr[-1], np.int64)
-    for i in range(rows.size):
-        out[out_ptr[i] : out_ptr[i + 1]] = indices[ptr[rows[i]] : ptr[rows[i] + 1]]
-    return out_ptr, out

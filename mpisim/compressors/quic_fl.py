@@ -16,9 +16,8 @@ from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message
-from mpisim.wire.carried import Rotated, RotatedForm
 from mpisim.wire.codecs.bits import round_scales
-from mpisim.wire.composed import Sum, SumForm
+from mpisim.wire.composed import Rotated, RotatedForm, Sum, SumForm
 from mpisim.wire.fewer import Fewer, FewerForm
 from mpisim.wire.signs import Points, PointsForm
 
@@ -58,7 +57,7 @@ class QuicFL(Rotating):
         require(0 < self.p <= 0.25, "compressor.p", self.p, "a number above 0 and at most 1/4")
         self.values = q = unbiased_points(self.bits, self.p)
         self.most = max(1, int(self.D / q[-1] ** 2))
-        self._omega = largest_variance(q)
+        self.omega = largest_variance(q)
         if self.codec == "entropy":
             taken = [np.interp(NORMALS, q, one) for one in np.eye(q.size)]
             self.shares = shares_of(np.array(taken).T)
@@ -86,10 +85,6 @@ class QuicFL(Rotating):
         points, exact = form.inner.forms  # type: ignore[attr-defined]
         fewer = Fewer(exact, ptr, indices, rounded(rest, self.precision.wire))
         return Rotated(form, Sum(form.inner, (Points(points, scales, low + up), fewer)))  # type: ignore[arg-type]
-
-    @property
-    def omega(self) -> float:
-        return self._omega
 
     def paper_bits(self, message: Message) -> np.ndarray:
         """A float and an index for each exact coordinate."""

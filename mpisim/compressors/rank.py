@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import isqrt
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numba import njit
@@ -11,14 +11,13 @@ from numba import njit
 from mpisim.compressors.base import Compressor, compressor
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows, row_blocks
-from mpisim.core.numerics import triangles
-from mpisim.core.numerics.eigen import eigh
+from mpisim.core.numerics.eigen import eigh, triangle_size, unpacked
 from mpisim.core.numerics.sums import add_gram, product, rounded
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS
-from mpisim.wire.base import Message, same
+from mpisim.wire.base import same
 from mpisim.wire.factors import Factors, FactorsForm, Shapes, Spectral, SpectralForm, is_sent_itself
 
 SHOWN = 4  # shapes in a message
@@ -50,15 +49,19 @@ class RankK(Compressor):
     lazy = True
 
     def check(self) -> None:
-        self.shapes: Shapes = (nearly_square(self.d),)
         require(self.k >= 1, "compressor.k", self.k, "at least 1")
+        self._set_shapes((nearly_square(self.d),))
 
     def prepare(self, star: Uplink, problem: Objective) -> None:
-        self.shapes = problem.shapes or self.shapes
+        self._set_shapes(problem.shapes or self.shapes)
         full = max(min(shape) for shape in self.shapes)
         named = ", ".join(f"{a} x {b}" for a, b in self.shapes[:SHOWN])
         named += f" and {len(self.shapes) - SHOWN} more" if len(self.shapes) > SHOWN else ""
         require(self.k <= full, "compressor.k", self.k, f"from 1 to {full} for x as {named}")
+
+    def _set_shapes(self, shapes: Shapes) -> None:
+        self.shapes = shapes
+        self.alpha = min(1.0 if is_sent_itself(self.k, s) else self.k / min(s) for s in shapes)
 
     def form(self, draw: Draw) -> FactorsForm:
         return FactorsForm(self.d, draw.workers, self.precision, self.shapes, self.k, self.codec)
@@ -83,14 +86,7 @@ class RankK(Compressor):
                         q[:], p[:] = factors(turned, p.shape[2])
         return Factors(form, values)
 
-    @property
-    def alpha(self) -> float:
-        return min(
-            1.0 if is_sent_itself(self.k, shape) else self.k / min(shape) for shape in self.shapes
-        )
-
-    def paper_bits(self, message: Message) -> np.ndarray:
-        assert isinstance(message.form, FactorsForm)
+    def paper_bits(self, message: Any) -> np.ndarray:
         return same(message.form.workers, FLOAT_BITS * message.form.shape[1])
 
 
@@ -98,7 +94,7 @@ class RankK(Compressor):
 class SymmetricRankK(Compressor):
     """The best approximation of a symmetric matrix, which v is as a triangle, by one of rank k.
 
-    Such are FedNL's Hessians: v has the d = D (D + 1) / 2 numbers of `core.numerics.triangles`. The
+    Such are FedNL's Hessians: v has the d = D (D + 1) / 2 numbers of `core.numerics.eigen`. The
     message is the k eigenvalues largest in absolute value and their eigenvectors, k (D + 1)
     values, and decodes to what those are as rounded on the wire. |C(X) - X|_F^2 is the sum of the
     squares of the other eigenvalues, so that alpha = k / D. C is biased.
@@ -112,10 +108,11 @@ class SymmetricRankK(Compressor):
 
     def check(self) -> None:
         self.D = (isqrt(8 * self.d + 1) - 1) // 2
-        if triangles.size(self.D) != self.d:
+        if triangle_size(self.D) != self.d:
             what = f"{self.name!r} compresses triangles of D (D + 1) / 2 numbers, not {self.d}"
             raise InputError(f"compressor.name: {what}")
         require(1 <= self.k <= self.D, "compressor.k", self.k, f"from 1 to D = {self.D}")
+        self.alpha, self.paper_size = self.k / self.D, FLOAT_BITS * self.k * (self.D + 1)
 
     def form(self, draw: Draw) -> SpectralForm:
         return SpectralForm(self.d, draw.workers, self.precision, self.D, self.k, self.codec)
@@ -124,17 +121,10 @@ class SymmetricRankK(Compressor):
         form = self.form(draw)
         pairs = np.empty((len(v), self.k, self.D + 1))
         for i, row in enumerate(v):
-            values, vectors = eigh(triangles.unpacked(row.astype(np.float64), self.D))
+            values, vectors = eigh(unpacked(row.astype(np.float64), self.D))
             order = np.argsort(-np.abs(values), kind="stable")[: self.k]
             pairs[i, :, 0], pairs[i, :, 1:] = values[order], vectors.T[order]
         return Spectral(form, rounded(pairs, self.precision.wire))
-
-    @property
-    def alpha(self) -> float:
-        return self.k / self.D
-
-    def paper_bits(self, message: Message) -> np.ndarray:
-        return same(message.form.workers, FLOAT_BITS * self.k * (self.D + 1))
 
 
 @njit(cache=True)

@@ -57,6 +57,11 @@ class Diverged(MpisimError):
     agreed = True
 
 
+def needs_a_number(why: str) -> InputError:
+    """The error of a step that no theorem gives."""
+    return InputError(f'method.stepsize: {why}; give a number instead of "theory"')
+
+
 @contextmanager
 def terminable() -> Iterator[None]:
     """Meanwhile SIGTERM raises a `KeyboardInterrupt` with its number; a second one kills."""

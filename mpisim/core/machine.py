@@ -1,4 +1,4 @@
-"""Memory and cores of this machine.
+"""Memory and cores of this machine, and what mpirun, srun and the like tell a process.
 
 Linux grants memory that it does not have and later kills the process, without a word. So what
 cannot fit is refused before anything is allocated.
@@ -118,3 +118,31 @@ def usable_cores() -> frozenset[int]:
     if hasattr(os, "sched_getaffinity"):
         return frozenset(os.sched_getaffinity(0))
     return frozenset(range(os.cpu_count() or 1))
+
+
+# The rank in the job: Open MPI, PMIx, MPICH and others with PMI, MVAPICH, Slurm, PALS, Flux.
+RANKS = (
+    "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK",
+    "PMI_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "SLURM_PROCID",
+    "PALS_RANKID",
+    "FLUX_TASK_RANK",
+)
+SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
+
+
+def launched() -> bool:
+    """Whether a launcher has started this process."""
+    return any(os.environ.get(name) for name in (*RANKS, *SIZES))
+
+
+def launched_rank() -> int:
+    """The rank of this process; 0 without a launcher."""
+    return next((int(os.environ[v]) for v in RANKS if os.environ.get(v, "").isdigit()), 0)
+
+
+def launched_ranks() -> int:
+    """How many ranks the launcher has started; 1 where it does not say."""
+    return next((int(os.environ[v]) for v in SIZES if os.environ.get(v, "").isdigit()), 1)

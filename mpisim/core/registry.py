@@ -21,11 +21,12 @@ T = TypeVar("T")
 GROUP = "mpisim.plugins"  # entry points of packages: each names a module, which registers things
 
 
-class Names(MutableMapping[str, T]):
+class Registry(MutableMapping[str, T]):
     """Methods, compressors, ... by name: mpisim's, and those of plugins.
 
-    Plugins of installed packages are imported where a name is unknown, or all names are asked for.
-    They may not replace anything. A plugin that the user names may.
+    A room's modules are imported when something of theirs is asked for, not when names are. Plugins
+    of installed packages are imported where a name is unknown, or all names are asked for. They may
+    not replace anything. A plugin that the user names may.
 
     kind : of what is named, for messages
     aliases : {another spelling: name}; a plugin may take it for its own
@@ -37,19 +38,19 @@ class Names(MutableMapping[str, T]):
         objects: Mapping[str, T] | None = None,
         aliases: Mapping[str, str] | None = None,
     ) -> None:
-        self.kind = kind
+        self.kind, self.aliases = kind, dict(aliases or {})
         self._objects: dict[str, T] = dict(objects or {})
-        self._aliases = dict(aliases or {})
+        self._modules: dict[str, str] = {}  # of mpisim's classes
         self._owners: dict[str, str] = {}  # of names that are not mpisim's
+
+    def provide(self, room: str, modules: Mapping[str, Sequence[str]]) -> None:
+        """Make known the names that each of a room's modules registers when it is imported."""
+        for module, names in modules.items():
+            self._modules |= dict.fromkeys(names, f"{room}.{module}")
 
     def canonical(self, name: str) -> str:
         """The name that logs have: ``randk`` for ``rand-k``."""
-        return self._aliases.get(name, name)
-
-    @property
-    def aliases(self) -> Mapping[str, str]:
-        """{another spelling: name}."""
-        return self._aliases
+        return self.aliases.get(name, name)
 
     def loaded(self) -> dict[str, T]:
         """What is registered so far, by name."""
@@ -57,26 +58,32 @@ class Names(MutableMapping[str, T]):
 
     def here(self, name: object) -> bool:
         """Whether the name is known, without the plugins of installed packages."""
-        return name in self._aliases or name in self._objects
+        return any(name in names for names in (self.aliases, self._modules, self._objects))
 
     def __getitem__(self, name: str) -> T:
         if not self.here(name):
             load_packages()
-        return self._objects[self.canonical(name)]
+        name = self.canonical(name)
+        if name in self._modules:
+            import_module(self._modules[name])
+        return self._objects[name]
 
     def __setitem__(self, name: str, value: T) -> None:
-        of_mpisim = isinstance(value, type) and value.__module__.partition(".")[0] == "mpisim"
-        if not of_mpisim:  # whose modules register their classes as they are imported
+        module = getattr(value, "__module__", "") if isinstance(value, type) else ""
+        if self._modules.get(name, module) != module:
+            import_module(self._modules[name])  # a plugin's class replaces ours: not later
+        if module.partition(".")[0] != "mpisim":  # modules register their classes when imported
             package = _state.current
             if package and self.here(name):
                 owner = self._owners.get(name, "mpisim")
                 raise InputError(f"{self.kind} {name!r} is taken by {owner}; rename it")
             self._owners[name] = package or "another plugin"
-        self._aliases.pop(name, None)
+        self.aliases.pop(name, None)
         self._objects[name] = value
 
     def __delitem__(self, name: str) -> None:
         del self._objects[name]
+        self._modules.pop(name, None)
 
     def __contains__(self, name: object) -> bool:
         if not self.here(name) and isinstance(name, str):
@@ -85,49 +92,10 @@ class Names(MutableMapping[str, T]):
 
     def __iter__(self) -> Iterator[str]:
         load_packages()
-        return iter(self._names())
+        return iter(self._modules | self._objects)
 
     def __len__(self) -> int:
-        load_packages()
-        return len(self._names())
-
-    def _names(self) -> Mapping[str, object]:
-        return self._objects
-
-
-class Registry(Names[type[T]]):
-    """Classes by name. A room's own are imported when they are asked for, not when names are."""
-
-    def __init__(self, kind: str, aliases: Mapping[str, str] | None = None) -> None:
-        super().__init__(kind, aliases=aliases)
-        self._modules: dict[str, str] = {}
-
-    def provide(self, room: str, modules: Mapping[str, Sequence[str]]) -> None:
-        """Make known the names that each of a room's modules registers when it is imported."""
-        for module, names in modules.items():
-            self._modules |= dict.fromkeys(names, f"{room}.{module}")
-
-    def here(self, name: object) -> bool:
-        return name in self._modules or super().here(name)
-
-    def __getitem__(self, name: str) -> type[T]:
-        module = self._modules.get(self.canonical(name))
-        if module is not None:
-            import_module(module)
-        return super().__getitem__(name)
-
-    def __setitem__(self, name: str, cls: type[T]) -> None:
-        module = self._modules.get(name)
-        if module is not None and cls.__module__ != module:
-            import_module(module)  # a plugin's class replaces ours, which must not come later
-        super().__setitem__(name, cls)
-
-    def __delitem__(self, name: str) -> None:
-        super().__delitem__(name)
-        self._modules.pop(name, None)
-
-    def _names(self) -> Mapping[str, object]:
-        return {**self._modules, **self._objects}
+        return len(list(iter(self)))
 
 
 def registered(kinds: MutableMapping[str, T], name: str) -> Callable[[T], T]:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from mpisim.core import launcher
+from mpisim.core import machine
 
 # Control characters but tab and newline, which move the cursor, colour or title the window; those
 # that turn the direction of text; line separators; surrogates.
@@ -53,7 +53,7 @@ def report(text: str) -> None:
 
 def report_once(text: str, kind: str = "") -> None:
     """`report`, on rank 0 alone, and once in a process: each text, or one of its ``kind``."""
-    if launcher.rank() == 0 and (kind or text) not in _reported:
+    if machine.launched_rank() == 0 and (kind or text) not in _reported:
         _reported.add(kind or text)
         report(text)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
 from mpisim.compressors import Compressor, make
 from mpisim.core.errors import InputError, suggestion
 from mpisim.core.numerics.functions import power
-from mpisim.core.registry import Names, table_of
+from mpisim.core.registry import Registry, table_of
 from mpisim.core.schema import build, check_type, choose, package_table, require
 from mpisim.methods.estimators import ESTIMATORS, Estimator, estimator
 from mpisim.methods.optimizers import OPTIMIZERS, Optimizer
@@ -42,7 +42,7 @@ class Pair(NamedTuple):
 
 
 TABLE = package_table(__file__, "methods.toml")
-METHODS: Names[Pair] = Names(
+METHODS: Registry[Pair] = Registry(
     "method",
     {name: Pair(**{"estimator": name} | keys) for name, keys in TABLE.items()},
     {"ef21-bc": "ef21-2way", "local-sgd": "fedavg", "proxskip": "scaffnew"},

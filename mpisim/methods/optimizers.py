@@ -10,11 +10,11 @@ import numpy as np
 
 from mpisim.core.arrays import maximum, sqrt
 from mpisim.core.numerics.functions import power
-from mpisim.core.registry import Names, named
+from mpisim.core.registry import Registry, named
 from mpisim.core.schema import require
 from mpisim.core.state import Shared, Stateful
 
-OPTIMIZERS: Names[type[Optimizer]] = Names("optimizer")
+OPTIMIZERS: Registry[type[Optimizer]] = Registry("optimizer")
 
 
 def optimizer(name: str):

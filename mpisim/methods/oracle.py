@@ -128,7 +128,7 @@ class Oracle:
     def hessians(self, x: np.ndarray, clients: np.ndarray | None = None) -> np.ndarray:
         """The Hessians of all f_i of this rank at x (d,), shape (m, d (d + 1) / 2).
 
-        Each as a vector, see `mpisim.core.numerics.triangles`. Not among the ``calls``. With
+        Each as a vector, see `mpisim.core.numerics.eigen`. Not among the ``calls``. With
         ``clients`` (numbered within this rank) only theirs.
         """
         self.clock.to(COMPUTE)

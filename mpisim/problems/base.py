@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
@@ -10,15 +9,14 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from mpisim.core.arrays import HOST, Arrays
-from mpisim.core.errors import InputError
-from mpisim.core.numerics.triangles import packed
-from mpisim.core.numerics.triangles import size as triangle_size
+from mpisim.core.errors import InputError, needs_a_number
+from mpisim.core.numerics.eigen import packed, triangle_size
 from mpisim.core.protocols import ClosedForm, Matrices, Round
 from mpisim.core.registry import Registry, Spec, named
 from mpisim.core.schema import require
 from mpisim.problems.points import accept_points, one_by_one, require_point
 
-PROBLEMS: Registry[Problem] = Registry("problem")
+PROBLEMS: Registry[type[Problem]] = Registry("problem")
 
 
 def problem(name: str, label: str = ""):
@@ -146,10 +144,6 @@ class Problem(Spec, ABC):
         """Whether the seed matters to `load`; True unless the problem knows better."""
         return True
 
-    def options(self) -> dict[str, object]:
-        """The values of its keys, by name."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
-
     @property
     def round(self) -> int:
         """k of the round in progress, for problems whose minibatch gradients are random."""
@@ -264,17 +258,11 @@ class Problem(Spec, ABC):
 
     def largest_hessian(self) -> Matrices:
         """Matrices M_i with -M_i <= Hessian of f_i(x) <= M_i at all x (Loewner order)."""
-        raise InputError(
-            f"method.stepsize: problem {self.name!r} has no known smoothness constants;"
-            ' give a number instead of "theory"'
-        )
+        raise needs_a_number(f"problem {self.name!r} has no known smoothness constants")
 
     def sample_norms(self) -> np.ndarray:
         """max_j L_ij, shape (m,), where f_i is the mean over its samples j of L_ij-smooth terms."""
-        raise InputError(
-            f"method.stepsize: problem {self.name!r} has no known smoothness of single samples;"
-            ' give a number instead of "theory"'
-        )
+        raise needs_a_number(f"problem {self.name!r} has no known smoothness of single samples")
 
     def gradient_bounds(self) -> np.ndarray | None:
         """G, G_inf and sigma^2 of single samples' gradients, shape (m, 3), valid at every x.
@@ -292,7 +280,7 @@ class Problem(Spec, ABC):
         raise InputError(f"run.reference: problem {self.name!r} has no Hessian to minimise f with")
 
     def hessian_triangles(self, x: np.ndarray, members: np.ndarray | None = None) -> np.ndarray:
-        """`hessian` at x (d,) as vectors of `mpisim.core.numerics.triangles`, float64.
+        """`hessian` at x (d,) as vectors of `mpisim.core.numerics.eigen`, float64.
 
         Shape (m, d (d + 1) / 2), or a row for each of ``members``, counted from the first worker.
         """

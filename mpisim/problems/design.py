@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.core.numerics import triangles
-from mpisim.core.numerics.sums import add_gram
-from mpisim.problems import row_kernels, run_kernels, softmax
+from mpisim.core.numerics.eigen import triangle_size
+from mpisim.core.numerics.sums import add_gram, chosen_rows, squared_norms
+from mpisim.problems import row_kernels, sweeps
 from mpisim.problems.data.prepared import Shards
 from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS, SOFTMAX
 from mpisim.problems.row_kernels import DENSE, ONES, SPARSE
@@ -100,7 +100,7 @@ class DesignMatrix:
         ys: np.ndarray | None = None,
         rows: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """`row_kernels.sweep`: (losses (m,), gradients (m, d), dots (rows,)), or `softmax.sweep`.
+        """(losses (m,), gradients (m, d), dots (rows,)) of `row_kernels.sweep` or `sweeps`.
 
         ``xs`` and ``shift`` (1, d) or (m, d), ``scale`` (m,); ``labels`` (rows,), by default those
         of the data; ``rows``: ids and bounds, by default all.
@@ -114,7 +114,7 @@ class DesignMatrix:
         dots = np.empty(len(self.labels) if want & DOTS else 0)
         if self.copies > 1 and self.form != DENSE and rows is None and not want & DOTS:
             bounds = bounds[: m // self.copies + 1]
-            run_kernels.sweep_runs(
+            sweeps.sweep_runs(
                 self.form, kind, want, ids, bounds, self.store, self.labels, xs, scale, shift,
                 losses, gradients,
             )  # fmt: skip
@@ -123,7 +123,7 @@ class DesignMatrix:
             xs, shift, ys = (self._of_workers(points) for points in (xs, shift, ys))
         kernel, what = row_kernels.sweep, kind
         if kind == SOFTMAX:
-            kernel, what = softmax.sweep, self.classes
+            kernel, what = sweeps.sweep_classes, self.classes
         kernel(
             self.form, what, want, ids, bounds, self.store,
             self.labels if labels is None else labels, xs, xs[:0] if ys is None else ys,
@@ -183,7 +183,8 @@ class DesignMatrix:
 
     def rows_of(self, workers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`ids` and `bounds` of some workers of the block, whose rows are not all the same."""
-        return row_kernels.ids_of(self.ids, self.bounds, workers)
+        bounds, ids = chosen_rows(self.bounds, self.ids, workers)
+        return ids, bounds
 
     def subset(self, workers: np.ndarray) -> DesignMatrix:
         """The design matrix of some workers of the block, on the same storage."""
@@ -217,7 +218,7 @@ class DesignMatrix:
         counts = np.concatenate([[0], np.cumsum(self.counts)])
         ids = np.concatenate([np.arange(a, b) for a, b in zip(self.starts, self.stops, strict=True)]
                              or [np.empty(0)]).astype(np.uint64)  # fmt: skip
-        out = np.empty((self.m, triangles.size(self.d)))
+        out = np.empty((self.m, triangle_size(self.d)))
         store = self.store
         row_kernels.gram_triangles(
             self.form, ids, counts, store, self.d, weights, scale, shared, out
@@ -258,7 +259,7 @@ class DesignMatrix:
     def largest_norms_sq(self) -> np.ndarray:
         """max_t |a_t|^2 over each worker's rows, shape (m,), float64; 0 for a worker without."""
         if self.form == DENSE:
-            norms = row_kernels.row_norms_sq(self.store[3])
+            norms = squared_norms(self.store[3]).astype(np.float64)
         else:
             rows, _, values = self.entries(0, len(self.labels))
             norms = np.bincount(rows, values**2, len(self.labels))

@@ -25,7 +25,7 @@ from mpisim.problems.loss_kernels import (
     SQUARES,
     sigmoid,
 )
-from mpisim.problems.softmax import probabilities
+from mpisim.problems.sweeps import probabilities
 
 
 class _Logistic(Glm):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.core.numerics.lanes import LANES, add_products, dot, load, reduce, sum_of, zeros
+from mpisim.core.numerics.lanes import LANES, add_products, load, reduce, sum_of, zeros
 from mpisim.core.numerics.sums import add_four
 from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS, phi
 
@@ -174,18 +174,6 @@ def sweep(form, kind, want, ids, bounds, store, labels, xs, ys, scale, shift, lo
 
 
 @njit(cache=True)
-def ids_of(ids, bounds, workers):
-    """The ids and bounds of some workers, for `sweep`."""
-    ends = np.zeros(workers.size + 1, np.int64)
-    for i in range(workers.size):
-        ends[i + 1] = ends[i] + bounds[workers[i] + 1] - bounds[workers[i]]
-    out = np.empty(ends[-1], ids.dtype)
-    for i in range(workers.size):
-        out[ends[i] : ends[i + 1]] = ids[bounds[workers[i]] : bounds[workers[i] + 1]]
-    return out, ends
-
-
-@njit(cache=True)
 def batch_ids(batch, starts, stops, ids):
     """ids = starts[i] + batch[i, j], flat; False if a number is out of worker i's range."""
     m, b = batch.shape
@@ -218,7 +206,7 @@ def gram_rows(ids, indptr, indices, data, weights, start, stop, out):
 def gram_triangles(form, ids, bounds, store, d, weights, scale, shared, out):
     """out[i] = scale[i] sum_t weights_t a_t a_t^T + shared I, over worker i's rows.
 
-    Each is a vector of `mpisim.core.numerics.triangles`; ids and bounds as for `sweep`.
+    Each is a vector of `mpisim.core.numerics.eigen`; ids and bounds as for `sweep`.
     """
     indptr, indices, data, dense = store
     root = np.sqrt(2.0)
@@ -247,12 +235,3 @@ def gram_triangles(form, ids, bounds, store, d, weights, scale, shared, out):
                 triangle[start + j] += c * (1.0 if form == ONES else data[u])
         for k in range(d):
             triangle[k * (k + 1) // 2 + k] += shared
-
-
-@njit(cache=True)
-def row_norms_sq(rows):
-    """|a_t|^2 of each dense row, float64."""
-    out = np.empty(rows.shape[0])
-    for t in range(rows.shape[0]):
-        out[t] = dot(rows[t], rows[t])
-    return out

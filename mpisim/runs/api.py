@@ -14,8 +14,7 @@ import numpy as np
 from mpisim.comm.communicators import Comm, all_ranks
 from mpisim.comm.job import all_or_none
 from mpisim.core.errors import InputError
-from mpisim.core.launcher import launched
-from mpisim.core.machine import usable_cores
+from mpisim.core.machine import launched, usable_cores
 from mpisim.runs import loop
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.log.writer import locked

@@ -15,10 +15,10 @@ from mpisim.core.arrays import EVALUATION, to_host
 from mpisim.core.errors import Diverged
 from mpisim.core.terminal import report
 from mpisim.runs.attributes import Durations
-from mpisim.runs.evaluation import End, Row
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.labels import on_its_ranks
 from mpisim.runs.log.writer import locked
+from mpisim.runs.metrics import End, Row
 from mpisim.runs.record import Output, Record, find_start
 from mpisim.runs.rehearsal import rehearse
 from mpisim.runs.setup import Setup

@@ -21,13 +21,15 @@ from mpisim.core.home import cache_folder
 from mpisim.core.numerics.eigen import eigh
 from mpisim.core.numerics.lanes import dot
 from mpisim.core.numerics.sums import norm, subtract_rows, times_vector
-from mpisim.core.protocols import Collective, Matrices, Objective
+from mpisim.core.protocols import Collective, Matrices
+from mpisim.core.registry import table_of
+from mpisim.problems.base import Problem
 from mpisim.theory.smoothness import from_first, mean, mean_matrix
 
 DENSE_LIMIT = 1500
 
 
-def minimiser(problem: Objective, star: Collective, cache: bool = True) -> tuple[np.ndarray, float]:
+def minimiser(problem: Problem, star: Collective, cache: bool = True) -> tuple[np.ndarray, float]:
     """x_star, shape (d,), float64, and f_star, the same bits on every rank; collective.
 
     Computed once for a problem and kept in the cache folder, unless there is a formula.
@@ -56,7 +58,7 @@ def minimiser(problem: Objective, star: Collective, cache: bool = True) -> tuple
     return answer[2:].copy(), float(answer[1])
 
 
-def _newton(problem: Objective, star: Collective) -> tuple[np.ndarray, float]:
+def _newton(problem: Problem, star: Collective) -> tuple[np.ndarray, float]:
     x = np.zeros(problem.d)
     f, g = _evaluate(problem, star, x)
     start = norm(g)
@@ -79,7 +81,7 @@ def _newton(problem: Objective, star: Collective) -> tuple[np.ndarray, float]:
     return x, f
 
 
-def _evaluate(problem: Objective, star: Collective, x: np.ndarray) -> tuple[float, np.ndarray]:
+def _evaluate(problem: Problem, star: Collective, x: np.ndarray) -> tuple[float, np.ndarray]:
     """f(x) and its gradient, on every rank."""
     losses, gradients = problem.losses_and_gradients(x)
     both = mean(star, np.column_stack([losses, gradients]))
@@ -87,7 +89,7 @@ def _evaluate(problem: Objective, star: Collective, x: np.ndarray) -> tuple[floa
 
 
 def _line_search(
-    problem: Objective, star: Collective, x: np.ndarray, f: float, g: np.ndarray, step: np.ndarray
+    problem: Problem, star: Collective, x: np.ndarray, f: float, g: np.ndarray, step: np.ndarray
 ) -> tuple[np.ndarray, float, np.ndarray] | None:
     """The first of x - step, x - step/2, ... that decreases f or, near the minimum, |grad f|."""
     decrease = float(dot(g, step))
@@ -131,12 +133,11 @@ def _solve(matrices: Matrices, g: np.ndarray, star: Collective) -> np.ndarray:
     return p
 
 
-def _path(problem: Objective) -> Path:
+def _path(problem: Problem) -> Path:
     """The cache file, named by the data's content and every option."""
-    data, options = problem.identity, problem.options()
-    options |= {"workers": problem.n, "seed": problem.seed, "data": data}
-    version = 2  # of the algorithm
-    key = json.dumps([version, problem.name, data, problem.d, options], sort_keys=True)
+    about = {"data": problem.identity, "workers": problem.n, "seed": problem.seed}
+    version = 3  # of the algorithm
+    key = json.dumps([version, problem.d, table_of(problem) | about], sort_keys=True)
     name = hashlib.sha256(key.encode()).hexdigest()[:32]
     return cache_folder() / "minimisers" / f"{name}.h5"
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from mpisim.comm.uploads import Upload
+from mpisim.comm.network import Upload
 from mpisim.core.arrays import METRIC, to_host
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows, row_blocks

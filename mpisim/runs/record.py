@@ -18,13 +18,13 @@ from mpisim.core.schema import choose
 from mpisim.core.terminal import one_line, report
 from mpisim.runs import checkpoint
 from mpisim.runs.attributes import Durations, attributes_of
-from mpisim.runs.evaluation import End, Row
 from mpisim.runs.host import Place, here
 from mpisim.runs.labels import flatten
 from mpisim.runs.log import journal
 from mpisim.runs.log.journal import Mark
 from mpisim.runs.log.schema import row_type
 from mpisim.runs.log.writer import LogWriter, lock_of, require_new
+from mpisim.runs.metrics import End, Row
 from mpisim.runs.progress import Progress
 from mpisim.runs.rehearsal import Rehearsal
 from mpisim.runs.resume import Resumption, Start, nothing

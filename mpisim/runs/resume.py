@@ -19,13 +19,13 @@ from mpisim.core.errors import InputError
 from mpisim.core.schema import flat, require
 from mpisim.runs import checkpoint
 from mpisim.runs.checkpoint import Checkpoint, State
-from mpisim.runs.evaluation import End
 from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.identity import executed_by, must_agree, of_log, require_same
 from mpisim.runs.log import journal, reader
 from mpisim.runs.log.journal import Mark
 from mpisim.runs.log.schema import LATER, Column, row_type
 from mpisim.runs.log.untrusted import DAMAGE
+from mpisim.runs.metrics import End
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,10 +27,9 @@ from mpisim.methods.oracle import LazyGradients, Oracle
 from mpisim.problems.base import Problem
 from mpisim.runs.checkpoint import State, packed, unpacked
 from mpisim.runs.debug import Debug, DebugOracle
-from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.log.untrusted import UNEXPECTED
-from mpisim.runs.metrics import Events, metrics_of
+from mpisim.runs.metrics import Evaluator, Events, metrics_of
 
 UNSENT = poison(SERVER_ONLY)  # the server's x^k on other ranks
 IMPOSSIBLE = (*UNEXPECTED, RecursionError)

@@ -14,7 +14,7 @@ from mpisim.comm.communicators import Comm, SideChannel, worker_ranks
 from mpisim.comm.debug import DebugStar
 from mpisim.comm.job import require_consistent
 from mpisim.comm.star import Star
-from mpisim.core.errors import InputError
+from mpisim.core.errors import InputError, needs_a_number
 from mpisim.core.numerics import kernel_cache, processor
 from mpisim.core.protocols import Round
 from mpisim.core.registry import table_of
@@ -55,7 +55,7 @@ class Setup:
     """
 
     def __init__(self, experiment: Experiment, comm: Comm, cache: ProblemCache | None = None):
-        kernel_cache.refresh()
+        kernel_cache.defer_blas_check()
         self.experiment, settings, layout = experiment, experiment.run, experiment.run.layout
         workers = getattr(experiment.problem, "workers", None)
         n = worker_ranks(comm.size, layout) if workers is None else workers
@@ -162,10 +162,7 @@ class Setup:
             raise InputError('method.stepsize: "theory" is not allowed with fleet.simulate')
         require_honest(self.star)
         if not method.optimizer.theorem:
-            raise InputError(
-                f"method.stepsize: there is no theorem for {method.optimizer.name!r};"
-                ' give a number instead of "theory"'
-            )
+            raise needs_a_number(f"there is no theorem for {method.optimizer.name!r}")
         step = self.estimator.theory_step(self.setting(method.condition()))
         source = step.source if multiple == 1 else f"{multiple:g} x {step.source}"
         return dataclasses.replace(step, gamma=multiple * step.gamma, source=source)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mpisim.compressors.base import COMPRESSORS
 from mpisim.core.errors import InputError, OutputError
-from mpisim.core.registry import Names
+from mpisim.core.registry import Registry
 from mpisim.core.schema import choose
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.method_table import METHODS
@@ -23,7 +23,7 @@ from mpisim.problems import PROBLEMS
 from mpisim.runs.metrics import METRICS
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-KINDS: dict[str, Names] = {
+KINDS: dict[str, Registry] = {
     "compressor": COMPRESSORS,
     "estimator": METHODS,
     "method": METHODS,

@@ -15,7 +15,7 @@ from mpisim.compressors import make
 from mpisim.compressors.base import COMPRESSORS, Compressor
 from mpisim.core.errors import InputError, MpisimError
 from mpisim.core.imports import file_of, imports
-from mpisim.core.registry import Names
+from mpisim.core.registry import Registry
 from mpisim.core.schema import build, options
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.method_table import METHODS
@@ -31,7 +31,7 @@ from mpisim.testing.method import THEORY, finds_gradient, theory_step
 from mpisim.testing.problem import problem_checks
 from mpisim.testing.runs import Broken, Check, NotChecked, Outcome, Trial
 
-KINDS: dict[str, Names[Any]] = {
+KINDS: dict[str, Registry[Any]] = {
     "compressor": COMPRESSORS,
     "estimator": ESTIMATORS,
     "optimizer": OPTIMIZERS,
@@ -290,9 +290,7 @@ def _examples(kind: str, name: str, cls: Any, sample: Path) -> Iterator[dict[str
             if key == DATA:
                 tried = [str(sample)]
             if not tried:
-                raise InputError(
-                    f"{kind} {name!r}: the key {key!r} has no default, so its class must say what"
-                    f" to try: examples = [{{{key!r}: ...}}]"
-                )
+                how = f"so its class must say what to try: examples = [{{{key!r}: ...}}]"
+                raise InputError(f"{kind} {name!r}: the key {key!r} has no default, {how}")
             table[key.rstrip("_")] = tried[0]
         yield table

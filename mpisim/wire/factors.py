@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from mpisim.core.numerics.triangles import ROOT_2
+from mpisim.core.numerics.eigen import ROOT_2
 from mpisim.wire.base import CodedMessage, KernelMessage, Message, Packed, checked, same
 from mpisim.wire.codecs import entropy
 from mpisim.wire.codecs.bits import UNSIGNED, bytes_for, check, raw
@@ -236,7 +236,7 @@ def _add_products(rows, start, p, q):
 class Spectral(CodedValues):
     """``values``: (m, k, D + 1), an eigenvalue and its vector in each row.
 
-    Decodes to the triangle of sum_t lambda_t u_t u_t^T (`mpisim.core.numerics.triangles`).
+    Decodes to the triangle of sum_t lambda_t u_t u_t^T (`mpisim.core.numerics.eigen`).
     """
 
     def decoded(self) -> np.ndarray:

@@ -8,7 +8,7 @@ import pytest
 
 from mpisim.cli import main
 from mpisim.cli.parser import TABLE
-from mpisim.core import launcher
+from mpisim.core import machine
 from mpisim.runs.experiment import parse
 from mpisim.runs.labels import headline
 from tests.comm.jobs import ended, python
@@ -156,7 +156,7 @@ main(sys.argv[1:])
 
 def test_the_first_line_comes_before_mpi_and_the_data(tmp_path, monkeypatch):
     """As rank 0 of a job of mpirun sees it; the modules of the rounds are not loaded yet."""
-    for name in launcher.RANKS + launcher.SIZES:
+    for name in machine.RANKS + machine.SIZES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")

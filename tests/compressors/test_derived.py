@@ -10,7 +10,7 @@ from scipy.stats import norm
 from mpisim.compressors import make
 from mpisim.compressors.quic_fl import largest_variance, unbiased_points
 from mpisim.compressors.rotation import mean_cosine
-from mpisim.wire.carried import hadamard
+from mpisim.wire.composed import hadamard
 from tests.compressors.cases import DOUBLE, SINGLE, draw
 
 

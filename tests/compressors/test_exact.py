@@ -9,7 +9,7 @@ from scipy.linalg import hadamard as matrix
 
 from mpisim.compressors import make
 from mpisim.compressors.rotation import normal_points
-from mpisim.wire.carried import RotatedForm, hadamard
+from mpisim.wire.composed import RotatedForm, hadamard
 from tests.compressors.cases import DOUBLE, SINGLE, chosen, draw
 
 DOWN, UP = 2**64 - 1, 0  # a uniform of almost 1 never rounds up, 0 does unless exact

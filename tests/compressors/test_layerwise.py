@@ -10,7 +10,7 @@ import pytest
 from mpisim.compressors import make
 from mpisim.compressors.rank import nearly_square
 from mpisim.core.errors import InputError
-from mpisim.core.numerics import triangles
+from mpisim.core.numerics.eigen import packed, triangle_size, unpacked
 from mpisim.testing import assert_all, compressor_checks
 from tests.compressors.cases import DOUBLE, SINGLE, draw
 from tests.helpers import some_of
@@ -165,16 +165,16 @@ def test_shapes_without_a_problem_that_has_some():
 def test_triangles_of_symmetric_matrices():
     """The k eigenvalues largest in absolute value are kept: alpha = k / D, attained by I."""
     D, k = 6, 2
-    compressor = make({"name": "symmetric-rank-k", "k": k}).bind(triangles.size(D), 3, DOUBLE)
+    compressor = make({"name": "symmetric-rank-k", "k": k}).bind(triangle_size(D), 3, DOUBLE)
     a = np.random.default_rng(4).standard_normal((2, D, D))
     X = np.concatenate([a + a.transpose(0, 2, 1), np.eye(D)[None]])
-    message = compressor.compress(np.array([triangles.packed(x) for x in X]), draw(3))
+    message = compressor.compress(np.array([packed(x) for x in X]), draw(3))
     assert message.payload_bits.tolist() == [64 * k * (D + 1)] * 3
     assert compressor.paper_bits(message).tolist() == [32 * k * (D + 1)] * 3
     for x, row in zip(X, message.decoded(), strict=True):
         values, vectors = np.linalg.eigh(x)
         kept = np.argsort(-abs(values))[:k]
-        result = triangles.unpacked(row, D)
+        result = unpacked(row, D)
         if x is not X[2]:  # all of its eigenvalues are equal
             best = (vectors[:, kept] * values[kept]) @ vectors[:, kept].T
             np.testing.assert_allclose(result, best, atol=1e-12)
@@ -192,10 +192,10 @@ def test_symmetric_matrices_like_every_compressor(codec):
 def test_eigenvectors_take_fewer_bits_in_the_entropy_codec(precision):
     """The exponents of numbers of one size take about 3 bits in place of 8 or 11."""
     D, k = 60, 3
-    v = np.random.default_rng(5).standard_normal((4, triangles.size(D)))
+    v = np.random.default_rng(5).standard_normal((4, triangle_size(D)))
     paper, coded = (
         make({"name": "symmetric-rank-k", "k": k, "codec": codec})
-        .bind(triangles.size(D), 4, precision)
+        .bind(triangle_size(D), 4, precision)
         .compress(v, draw(4))
         for codec in ("paper", "entropy")
     )

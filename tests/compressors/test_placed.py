@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 import pytest
 
-from mpisim.comm.uploads import compressed
+from mpisim.comm.network import compressed
 from mpisim.core import arrays
 from mpisim.core.arrays import COMMON, COPIES, FALLBACK, MESSAGE
 from tests.compressors.cases import CASES, draw, name_of

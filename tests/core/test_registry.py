@@ -16,7 +16,7 @@ from mpisim.cli import main
 from mpisim.compressors import COMPRESSORS
 from mpisim.core import registry
 from mpisim.core.errors import InputError, suggestion
-from mpisim.core.registry import Names, Spec
+from mpisim.core.registry import Registry, Spec
 from mpisim.core.schema import build, choose
 from mpisim.methods.method_table import METHODS
 from mpisim.runs.experiment import parse
@@ -171,7 +171,7 @@ def test_other_spellings():
 
 
 def test_a_plugin_may_take_another_spelling():
-    names = Names("thing", {"a": 1}, {"b": "a"})
+    names = Registry("thing", {"a": 1}, {"b": "a"})
     assert names["b"] == 1
     names["b"] = 2
     assert (names["a"], names["b"], names.canonical("b")) == (1, 2, "b")

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mpisim.core.numerics import triangles
+from mpisim.core.numerics.eigen import packed, solve, triangle_size, unpacked
 from mpisim.core.rng import Draw, Streams
 from mpisim.problems import PROBLEMS
 from tests.helpers import run_tables, some_of
@@ -28,8 +28,8 @@ def symmetric(d, seed=0):
 def test_solve(d):
     a, b = symmetric(d), np.arange(1.0, d + 1)
     positive = a @ a + np.eye(d)
-    assert np.allclose(triangles.solve(positive, b), np.linalg.solve(positive, b), rtol=1e-9)
-    assert np.isnan(triangles.solve(-positive, b)).all()
+    assert np.allclose(solve(positive, b), np.linalg.solve(positive, b), rtol=1e-9)
+    assert np.isnan(solve(-positive, b)).all()
 
 
 @pytest.mark.parametrize(("form", "name"), list(product(FORMS, ["logistic", "least-squares"])))
@@ -39,10 +39,10 @@ def test_hessians_are_those_of_the_matrices(form, name):
     x = 0.1 * np.random.default_rng(1).standard_normal(problem.d)
     matrices = problem.hessian(x)
     for i, result in enumerate(problem.hessian_triangles(x)):
-        expected = triangles.packed(matrices.rows(i, 0, problem.d))
+        expected = packed(matrices.rows(i, 0, problem.d))
         assert np.allclose(result, expected, rtol=1e-12, atol=1e-15)
     quadratic = PROBLEMS["quadratic"](dimension=6, noise=0.2).loaded(3, 0, 3, 1, np.dtype(float))
-    first = triangles.unpacked(quadratic.hessian_triangles(np.zeros(6))[0], 6)
+    first = unpacked(quadratic.hessian_triangles(np.zeros(6))[0], 6)
     assert np.allclose(first, quadratic.hessian(np.zeros(6)).rows(0, 0, 6), rtol=1e-14)
 
 
@@ -76,13 +76,13 @@ def rank(rows, k):
     """The triangles of the matrices with the 4 largest eigenvalues."""
     out = []
     for row in rows:
-        values, vectors = np.linalg.eigh(triangles.unpacked(row, Loop().d))
+        values, vectors = np.linalg.eigh(unpacked(row, Loop().d))
         kept = np.argsort(-abs(values))[: RANK["k"]]
-        out.append(triangles.packed((vectors[:, kept] * values[kept]) @ vectors[:, kept].T))
+        out.append(packed((vectors[:, kept] * values[kept]) @ vectors[:, kept].T))
     return np.array(out)
 
 
-D = triangles.size(Loop().d)
+D = triangle_size(Loop().d)
 HESSIANS = {  # the compressor of triangles (N, D) in round k, and alpha
     "topk": (TOPK, lambda rows, k: top(rows, TOPK["k"]), 1 - np.sqrt(1 - TOPK["k"] / D)),
     "randk": (RANDK, randk, RANDK["k"] / D),
@@ -103,8 +103,8 @@ def fednl(loop, option, C, alpha, mu=0.2):
             H = vectors @ np.diag(np.maximum(values, mu)) @ vectors.T
         x = x - np.linalg.solve(H + (shift * np.eye(loop.d) if option == "B" else 0), gradient)
         if k > 0:  # in round 0 the differences are 0
-            sent = C(np.array([triangles.packed(h) for h in now - H_i]), k)
-            H_i = H_i + alpha * np.array([triangles.unpacked(row, loop.d) for row in sent])
+            sent = C(np.array([packed(h) for h in now - H_i]), k)
+            H_i = H_i + alpha * np.array([unpacked(row, loop.d) for row in sent])
     return x
 
 
@@ -137,7 +137,7 @@ def test_single_precision(keys):
 
 def test_line_search(mu=0.2, c=0.49, gamma=0.5):
     """From far away, where Newton's full step goes too far; factors below 1 are taken."""
-    loop, size = Loop(), triangles.size(Loop().d)
+    loop, size = Loop(), triangle_size(Loop().d)
     keys = {"name": "fednl-ls", "hessian": TOPK, "regularisation": 1e-3, "stepsize": 1.0}
     end = run_tables(tables(keys, rounds=8))
     alpha, x, H_i = 1 - np.sqrt(1 - TOPK["k"] / size), np.zeros(loop.d), None
@@ -156,8 +156,8 @@ def test_line_search(mu=0.2, c=0.49, gamma=0.5):
                  <= f(x) + c * gamma**s * gradient @ d + 1e-15)  # fmt: skip
         x = x + gamma**s * d
         if r > 0:
-            sent = top(np.array([triangles.packed(h) for h in now - H_i]), TOPK["k"])
-            H_i = H_i + alpha * np.array([triangles.unpacked(s, loop.d) for s in sent])
+            sent = top(np.array([packed(h) for h in now - H_i]), TOPK["k"])
+            H_i = H_i + alpha * np.array([unpacked(s, loop.d) for s in sent])
     assert near(end.x, x)
     assert f(x) < f(np.zeros(loop.d))
 
@@ -168,7 +168,7 @@ def test_some_clients(r):
         {"participants": r} if r < N else {}
     )
     end, loop = run_tables(tables(keys)), Loop()
-    size, x = triangles.size(loop.d), np.zeros(loop.d)
+    size, x = triangle_size(loop.d), np.zeros(loop.d)
     alpha = 1 - np.sqrt(1 - TOPK["k"] / size)
     H, l = hessians(loop, x), np.zeros(N)  # noqa: E741
     g = np.einsum("ijk,k->ij", H, x) - loop.every(x)
@@ -177,8 +177,8 @@ def test_some_clients(r):
             S = loop.clients(r) if r < N else range(N)
             now, gradients = hessians(loop, x), loop.every(x)
             for i in S:
-                sent = top(triangles.packed(now[i] - H[i])[None], TOPK["k"])[0]
-                H[i] += alpha * triangles.unpacked(sent, loop.d)
+                sent = top(packed(now[i] - H[i])[None], TOPK["k"])[0]
+                H[i] += alpha * unpacked(sent, loop.d)
                 l[i] = np.linalg.norm(H[i] - now[i])
                 g[i] = (H[i] + l[i] * np.eye(loop.d)) @ x - gradients[i]
         x = np.linalg.solve(H.mean(axis=0) + l.mean() * np.eye(loop.d), g.mean(axis=0))

@@ -7,6 +7,7 @@ import pytest
 
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import innovations
+from mpisim.core.registry import table_of
 from mpisim.core.schema import build
 from mpisim.methods.oracle import LazyGradients
 from mpisim.problems import PROBLEMS, ExplicitProblem, Problem
@@ -288,9 +289,9 @@ def test_load_leaves_the_keys_alone(name):
     spec = PROBLEMS[name](**TABLES.get(name, {"data": "sample"}))
     before = dict(vars(spec))
     made = spec.loaded(3, 1, 2, 7, np.dtype("float32"))
-    assert made.options() == spec.options() and vars(spec) == before
+    assert table_of(made) == table_of(spec) and vars(spec) == before
     assert (made.n, made.first, made.m, made.seed, made.dtype) == (3, 1, 2, 7, np.float32)
-    assert made.double().options() == spec.options() and made.double().dtype == np.float64
+    assert table_of(made.double()) == table_of(spec) and made.double().dtype == np.float64
 
 
 def test_keys_of_the_table():

@@ -7,7 +7,7 @@ import pytest
 
 from mpisim.comm.clock import Clock
 from mpisim.core.errors import InputError
-from mpisim.core.numerics import triangles
+from mpisim.core.numerics.eigen import unpacked
 from mpisim.methods.oracle import Oracle
 from mpisim.problems import PROBLEMS
 from tests.helpers import run_tables
@@ -94,7 +94,7 @@ def test_hessians(form):
         assert np.linalg.eigvalsh(M - H).min() > -1e-12
         assert bound.norms()[i] == pytest.approx(np.linalg.eigvalsh(M).max(), rel=1e-12)
         triangle = problem.hessian_triangles(x)[i]
-        np.testing.assert_allclose(triangles.unpacked(triangle, C * D), H, atol=1e-13)
+        np.testing.assert_allclose(unpacked(triangle, C * D), H, atol=1e-13)
 
 
 def test_flipped_labels():

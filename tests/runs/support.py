@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.log import writer
+from mpisim.runs.metrics import Evaluator
 from tests.helpers import run_tables, table
 
 DIANA, QSGD = {"name": "diana", "stepsize": 0.1}, {"name": "qsgd", "s": 3}

@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 from mpisim.cli import entry as cli
-from mpisim.core import launcher
+from mpisim.core import machine
 from tests.trials import disk
 
 # Where a fault can happen: module and function. Those that only rank 0 calls come second.
@@ -28,7 +28,7 @@ EVERYWHERE = {
     "set-up exchange": ("mpisim.comm.star", "Star.all_workers"),
     "gather": ("mpisim.comm.star", "Star.gather"),
     "broadcast": ("mpisim.comm.star", "Star.broadcast"),
-    "row": ("mpisim.runs.evaluation", "Evaluator.row"),
+    "row": ("mpisim.runs.metrics", "Evaluator.row"),
     "checkpoint": ("mpisim.runs.run_state", "RunState.dump"),
     "end": ("mpisim.runs.record", "Record.close"),
 }
@@ -158,7 +158,7 @@ def main() -> int:
 
     mpisim.runs.log.writer.FLUSH_SECONDS = 0.05  # so that short jobs write several times
     mpisim.runs.log.writer.BEHIND_SECONDS = 0.1
-    if launcher.rank() == fault.rank:
+    if machine.launched_rank() == fault.rank:
         arm(fault)
     return cli.main(sys.argv[2:])
 

@@ -1,14 +1,19 @@
-"""Eigenvalues and eigenvectors of symmetric matrices, with the same bits on every processor.
+"""Symmetric matrices: eigenvalues and eigenvectors, with the same bits on every processor.
 
 LAPACK's depend on the kernels that its BLAS chooses for the processor. Here: Householder's
 reduction to a tridiagonal matrix and the implicit QL method (EISPACK's tred2 and tql2; Golub and
 Van Loan, 8.3), in a fixed order of operations. Errors are a small multiple of d eps |A|. The
 Lanczos method gives the largest eigenvalue of a matrix that is known by its products.
+
+A matrix as a vector is its lower triangle, row after row, off the diagonal times sqrt(2). So |v| of
+a vector is the Frobenius norm of its matrix, and a compressor of vectors is one of symmetric
+matrices with the same constants.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import sqrt
 
 import numpy as np
 from numba import njit
@@ -234,3 +239,64 @@ def _top(alpha, beta):
     diagonalise(diagonal, beside, last)
     best = np.argmax(diagonal)
     return diagonal[best], abs(last[best, 0])
+
+
+ROOT_2 = sqrt(2)
+
+
+def triangle_size(d: int) -> int:
+    """Numbers of the triangle of a matrix (d, d)."""
+    return d * (d + 1) // 2
+
+
+def packed(matrix: np.ndarray) -> np.ndarray:
+    """The vector of a symmetric matrix (d, d), shape (d (d + 1) / 2,)."""
+    rows, columns = np.tril_indices(len(matrix))
+    return np.where(rows == columns, 1.0, ROOT_2) * matrix[rows, columns]
+
+
+def unpacked(v: np.ndarray, d: int) -> np.ndarray:
+    """The matrix (d, d) of a vector, float64: the inverse of `packed`."""
+    rows, columns = np.tril_indices(d)
+    matrix = np.empty((d, d))
+    values = np.where(rows == columns, v, v / ROOT_2)
+    matrix[rows, columns] = matrix[columns, rows] = values
+    return matrix
+
+
+@njit(cache=True)
+def triangles_times(rows, x):
+    """The matrices of vectors, ``rows`` (m, d (d + 1) / 2), times x (d,): float64, (m, d)."""
+    d = x.size
+    out = np.zeros((len(rows), d))
+    for i in range(len(rows)):
+        t = 0
+        for j in range(d):
+            for k in range(j):
+                value = rows[i, t] / ROOT_2
+                out[i, j] += value * x[k]
+                out[i, k] += value * x[j]
+                t += 1
+            out[i, j] += rows[i, t] * x[j]
+            t += 1
+    return out
+
+
+@njit(cache=True)
+def solve(matrix, b):
+    """matrix^{-1} b for a positive definite float64 (d, d), by Cholesky; NaN if it is not."""
+    d = b.size
+    L, x = np.zeros((d, d)), b.copy()
+    for i in range(d):
+        for j in range(i):
+            L[i, j] = (matrix[i, j] - dot(L[i, :j], L[j, :j])) / L[j, j]
+        pivot = matrix[i, i] - dot(L[i, :i], L[i, :i])
+        if not pivot > 0:
+            return np.full(d, np.nan)
+        L[i, i] = np.sqrt(pivot)
+        x[i] = (x[i] - dot(L[i, :i], x[:i])) / L[i, i]
+    for i in range(d - 1, -1, -1):
+        x[i] /= L[i, i]
+        for j in range(i):
+            x[j] -= L[i, j] * x[i]
+    return x

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from numba.core import caching, config, event
@@ -31,16 +30,16 @@ from mpisim.core.terminal import report_once
 
 COMPILER = "numba:compiler_lock"  # held while a kernel is compiled, or loaded from the disk
 
-FORMAT = 2  # of the files
+FORMAT = 3  # of the files
 CHECK = 64  # bytes of a kernel's file that are the checksum of its name and the others
 
-_fresh: set[str] = set()  # modules whose kernels on the disk have been looked at
 _enable = Dispatcher.enable_caching
 
 
 class KernelFile(caching.IndexDataCacheFile):
-    """The files of a kernel: one for each signature, processor and version of its source.
+    """The files of a kernel: one for each signature, processor and version of its sources.
 
+    The sources are those of all modules from which the kernel may take functions.
     A file is written whole, synced and with a checksum, and is executed only if that agrees, and if
     nobody but this user, root and the owner of mpisim could have written it.
     """
@@ -68,7 +67,8 @@ class KernelFile(caching.IndexDataCacheFile):
         """There is no index to be emptied."""
 
     def _path(self, key: Any) -> Path:
-        version = short(repr((self._version, self._source_stamp)).encode())
+        stamp, module = self._source_stamp
+        version = short(repr((FORMAT, self._version, stamp, _digest(module))).encode())
         base = self._index_name.removesuffix(".nbi")
         return Path(self._cache_path, f"{base}.{short(repr(key).encode())}.{version}.nbc")
 
@@ -93,6 +93,8 @@ def _read_trusted(path: Path) -> bytes:
 def _enable_if_possible(kernel: Dispatcher) -> None:
     try:
         _enable(kernel)
+        file = kernel._cache._cache_file  # type: ignore[attr-defined]
+        file._source_stamp = file._source_stamp, str(kernel.py_func.__module__)
     except RuntimeError:
         report_once(
             "mpisim: each process compiles its kernels, as no folder for them can be written;"
@@ -122,35 +124,7 @@ def prepare() -> None:
     Dispatcher.enable_caching = _enable_if_possible  # type: ignore
 
 
-def refresh() -> None:
-    """Delete kernels of loaded modules if a module that they take functions from has changed.
-
-    Call it before any kernel. A folder that cannot be written stays as it is.
-    """
-    defer_blas_check()
-    for name, module in sorted(sys.modules.items()):
-        if name.startswith("mpisim.") and name not in _fresh:
-            _fresh.add(name)
-            _refresh(name, module)
-
-
-def _refresh(name: str, module: ModuleType) -> None:
-    """`refresh` for one module."""
-    kernels = (value for value in vars(module).values() if isinstance(value, Dispatcher))
-    places = (kernel.stats.cache_path for kernel in kernels if kernel.__module__ == name)
-    place, path = next(filter(None, places), None), file_of(name)
-    if place is None or path is None:
-        return
-    folder = Path(place)
-    stamp, now = folder / f"{path.stem}.sources", f"{FORMAT} {_digest(name)}".encode()
-    with suppress(OSError):
-        if stamp.exists() and stamp.read_bytes() == now:
-            return
-        for file in folder.glob(f"{path.stem}.*.nb[ic]"):
-            file.unlink(missing_ok=True)
-        try_write(stamp, now)
-
-
+@cache
 def _digest(name: str) -> str:
     """A digest of all modules from which the kernels of one may take functions."""
     digests: dict[str, str] = {}

@@ -57,10 +57,7 @@ def blas_core() -> str:
     Empty if this is not known.
     """
     import numpy  # noqa: F401  (loads its BLAS)
+    from threadpoolctl import threadpool_info
 
-    try:
-        from threadpoolctl import threadpool_info
-    except ImportError:
-        return ""
     pools = (pool for pool in threadpool_info() if pool["user_api"] == "blas")
     return " ".join(dict.fromkeys(pool.get("architecture") or "" for pool in pools)).strip()

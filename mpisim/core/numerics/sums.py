@@ -149,3 +149,15 @@ def rounded(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
 def _cast(values, out):
     for i in range(values.size):
         out[i] = values[i]
+
+
+@njit(cache=True)
+def chosen_rows(ptr, indices, rows):
+    """The CSR rows with the numbers ``rows``: ptr (rows + 1,), int64, and indices."""
+    out_ptr = np.zeros(rows.size + 1, np.int64)
+    for i in range(rows.size):
+        out_ptr[i + 1] = out_ptr[i] + ptr[rows[i] + 1] - ptr[rows[i]]
+    out = np.empty(out_ptr[-1], indices.dtype)
+    for i in range(rows.size):
+        out[out_ptr[i] : out_ptr[i + 1]] = indices[ptr[rows[i]] : ptr[rows[i] + 1]]
+    return out_ptr, out

@@ -20,8 +20,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 from mpisim.core.state import PerWorker, Shared
 from mpisim.methods.estimators.base import estimator, unbiased
-from mpisim.methods.estimators.batches import batch_size
-from mpisim.methods.estimators.participation import Clocked, client_seconds
+from mpisim.methods.estimators.batches import Clocked, batch_size, client_seconds
 
 EQUAL = Fleet("unlimited", seconds=1.0)
 SYNCHRONOUS = ("availability", "dropout", "deadline", "invited")  # keys of rounds that wait

@@ -11,7 +11,7 @@ import numpy as np
 
 from mpisim.comm.star import Star, Upload
 from mpisim.compressors.base import Compressor
-from mpisim.core.errors import InputError
+from mpisim.core.errors import InputError, needs_a_number
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.registry import Registry, named
 from mpisim.core.schema import require
@@ -23,7 +23,7 @@ from mpisim.theory.saq import Rate
 from mpisim.theory.setting import Setting, Step
 from mpisim.theory.tables import Case, Guarantee
 
-ESTIMATORS: Registry[Estimator] = Registry("estimator")
+ESTIMATORS: Registry[type[Estimator]] = Registry("estimator")
 Theory = Literal["theory"]
 STATES = 4  # vectors of a worker with dense state: h, a gradient, a difference, a message
 Direction = Literal["up", "both"]  # which messages are compressed: only those up, or all
@@ -113,10 +113,7 @@ class Estimator(Stateful, ABC):
 
     def theory_step(self, setting: Setting) -> Step:
         """The theorem's largest step size with gradient descent; `InputError` if there is none."""
-        raise InputError(
-            f"method.stepsize: there is no theorem for {self.name!r};"
-            ' give a number instead of "theory"'
-        )
+        raise needs_a_number(f"there is no theorem for {self.name!r}")
 
     def guarantees(self, case: Case) -> list[Guarantee]:
         """The method's rows in Tables 1 and 2 of `mpisim theory` (`mpisim.theory.tables.merged`).

@@ -14,12 +14,12 @@ from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import Theory, estimator, probability, unbiased
 from mpisim.methods.estimators.batches import (
     First,
+    Participation,
     batch_size,
     clients_of,
     first_batch_size,
     sampled_gradients,
 )
-from mpisim.methods.estimators.participation import Participation
 from mpisim.theory import dasha
 from mpisim.theory.setting import Setting, Step
 from mpisim.theory.tables import Case, Guarantee

@@ -15,8 +15,7 @@ import numpy as np
 from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability, unbiased
-from mpisim.methods.estimators.batches import batch_size, clients_of
-from mpisim.methods.estimators.participation import Participation
+from mpisim.methods.estimators.batches import Participation, batch_size, clients_of
 from mpisim.theory import derived, saq, stepsizes
 from mpisim.theory.setting import Setting, Step
 

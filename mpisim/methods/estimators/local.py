@@ -14,12 +14,12 @@ from mpisim.core.state import AtServer, PerWorker
 from mpisim.methods.estimators.base import estimator
 from mpisim.methods.estimators.batches import (
     Clients,
+    Participation,
     batch_size,
     clients_of,
     drawn_clients,
     gradients_at,
 )
-from mpisim.methods.estimators.participation import Participation
 from mpisim.theory import derived
 from mpisim.theory.setting import Setting, Step
 from mpisim.theory.stepsizes import theorem_only_for

@@ -14,12 +14,12 @@ from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
 from mpisim.methods.estimators.batches import (
     First,
+    Participation,
     batch_size,
     clients_of,
     first_batch_size,
     sampled_gradients,
 )
-from mpisim.methods.estimators.participation import Participation
 from mpisim.theory import stepsizes, tables
 from mpisim.theory.setting import MarinaTheorem, Setting, Step
 from mpisim.theory.tables import Case, Guarantee

@@ -10,8 +10,7 @@ import numpy as np
 from mpisim.compressors.base import Compressor, Identity
 from mpisim.core.errors import InputError
 from mpisim.core.machine import require_memory
-from mpisim.core.numerics import triangles
-from mpisim.core.numerics.eigen import eigh
+from mpisim.core.numerics.eigen import eigh, solve, triangle_size, triangles_times, unpacked
 from mpisim.core.numerics.lanes import dot
 from mpisim.core.numerics.sums import squared_norms, times_vector
 from mpisim.core.schema import require
@@ -65,7 +64,7 @@ class FedNL(Estimator):
 
     def check(self) -> None:
         d, problem = self.compressor.d, self.oracle.problem
-        size = triangles.size(d)
+        size = triangle_size(d)
         if not problem.convex:
             raise InputError(f"problem.name: {problem.name!r} is not convex, and FedNL needs that")
         require_memory(self.star.m * self.numbers(d) + 3 * d * d, "method.name", self.name)
@@ -85,7 +84,7 @@ class FedNL(Estimator):
         require(good, "method.regularisation", mu, allowed)
 
     def numbers(self, d: int) -> int:
-        return STATES * triangles.size(d)
+        return STATES * triangle_size(d)
 
     def start(self, x: np.ndarray) -> np.ndarray:
         hessians = self.star.dense(self.oracle.hessians(x))
@@ -118,9 +117,9 @@ class FedNL(Estimator):
         if not self.star.is_server:
             return gradient
         d, right = len(gradient), gradient.astype(np.float64)
-        H = triangles.unpacked(self.H, d)
+        H = unpacked(self.H, d)
         if self.regularisation is None:
-            return triangles.solve(H + l * np.eye(d), right).astype(gradient.dtype)
+            return solve(H + l * np.eye(d), right).astype(gradient.dtype)
         values, vectors = eigh(H)
         raised = np.ascontiguousarray(vectors / np.maximum(values, self.regularisation))
         g = times_vector(raised, times_vector(np.ascontiguousarray(vectors.T), right))
@@ -214,7 +213,7 @@ class FedNLPP(FedNL):
         hessians = self.star.dense(self.oracle.hessians(x))
         self.H_i, self.H = hessians.decoded(), self.star.mean(hessians)
         self.l_i, self.l = self.star.zeros(self.star.m, 1), self.star.zeros(1)
-        sent = self.star.dense(triangles.times(self.H_i, x) - self.oracle.gradients(x))
+        sent = self.star.dense(triangles_times(self.H_i, x) - self.oracle.gradients(x))
         self.g_i, self.g = sent.decoded(), self.star.mean(sent)
         return self.next_step(x)
 
@@ -227,7 +226,7 @@ class FedNLPP(FedNL):
         C_i = star.compress(self.hessian, hessians - self.H_i[local], "hessian", clients.S)
         H_i = self.H_i[local] + self.alpha * C_i.decoded()
         l_i = norms(H_i - hessians)
-        g_i = triangles.times(H_i, x) + l_i * x - self.oracle.gradients(x, local)
+        g_i = triangles_times(H_i, x) + l_i * x - self.oracle.gradients(x, local)
         dl_i = star.compress(self._number, l_i - self.l_i[local], "dense", clients.S)
         dg_i = star.compress(self.compressor, g_i - self.g_i[local], clients=clients.S)
         self.H_i[local] = H_i

@@ -166,7 +166,7 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
 
         from mpisim.core.numerics.tensors import Tensors
         from mpisim.problems.torch import network
-        from mpisim.problems.torch.batches import Normalise
+        from mpisim.problems.torch.network import Normalise
 
         device = network.device_of(self.device, network.local_rank())
         network.set_arithmetic(device, self.tf32)
@@ -225,7 +225,7 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
     ) -> np.ndarray:
         import torch
 
-        from mpisim.problems.torch.batches import moves_of
+        from mpisim.problems.torch.network import moves_of
 
         require(batch.shape[1] >= 2, "method.batch", batch.shape[1], "an integer >= 2")
         gradients = self._vectors(len(members))

@@ -1,6 +1,6 @@
 """Levels and exponents in an entropy coder whose frequencies adapt, the code "entropy".
 
-Levels of -1, 0 and 1 have a format of their own (`mpisim.wire.codecs.ternary`). Others are sorted
+Levels of -1, 0 and 1 have a format of their own (`mpisim.wire.codecs.places`). Others are sorted
 into classes. |level| has class |level| below 16. For 2^e <= |level| < 2^(e+1), e >= 4, it has class
 12 + e, and its e lower digits are kept as they are. The classes, with a sign for each that is not
 0, and these digits are coded as `mpisim.wire.codecs.symbols` says, and the norms stand behind. The
@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 from numba import njit
 
-from mpisim.wire.codecs import priors, symbols, ternary
+from mpisim.wire.codecs import places, priors, symbols
 from mpisim.wire.codecs.bits import bit_length, check_levels
 from mpisim.wire.codecs.priors import PLAIN
 
@@ -33,7 +33,7 @@ def encode(norms, bits, levels, limits, s, starts, payload):
 def _encode(norms, bits, levels, top, most, payload):
     """`encode` for workers with the same limits, at most ``top``, and expected sum of levels."""
     if top <= 1:
-        return ternary.write(norms, bits, levels, most, payload)
+        return places.write_levels(norms, bits, levels, most, payload)
     codes, sizes = _space(levels, top)
     _classify(levels, codes, sizes)
     scaled = _scaled(top, most, levels.shape[1])
@@ -57,7 +57,7 @@ def decode(data, sizes, bits, limits, s, starts, norms, levels, payload):
 
 def _decode(data, sizes, bits, top, most, norms, levels, payload):
     if top <= 1:
-        return ternary.read(data, sizes, bits, most, norms, levels, payload)
+        return places.read_levels(data, sizes, bits, most, norms, levels, payload)
     codes, sizes_of = _space(levels, top)
     scaled = _scaled(top, most, levels.shape[1])
     worker, status = symbols.read(data, sizes, codes, sizes_of, norms, bits - 1, payload, *scaled)
