@@ -20,7 +20,8 @@ from mpisim.comm.network import LazyUpload, Upload
 from mpisim.comm.star import Star
 from mpisim.core.protocols import Round
 from mpisim.core.rng import Draw, EnsembleDraw
-from mpisim.methods.oracle import LazyGradients, Oracle
+from mpisim.methods.oracle import Oracle
+from mpisim.problems.explicit import LazyGradients
 from mpisim.runs.attributes import Durations
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.loop import Loop, with_record
@@ -219,7 +220,7 @@ def _give(ensemble: RunState, runs: list[int], to: RunState) -> None:
 
     def part(value: Any, place: str) -> Any:
         if isinstance(value, LazyGradients):
-            return LazyGradients(to.problem, part(value.x, "Shared"))
+            return type(value)(to.problem, part(value.x, "Shared"))
         if not isinstance(value, np.ndarray):
             return value  # the same in all runs
         if place == "PerWorker":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,8 +23,9 @@ from mpisim.core.state import Stateful
 from mpisim.methods.estimators.base import Estimator
 from mpisim.methods.estimators.batches import batch_size
 from mpisim.methods.method_table import Method
-from mpisim.methods.oracle import LazyGradients, Oracle
+from mpisim.methods.oracle import Oracle
 from mpisim.problems.base import Problem
+from mpisim.problems.explicit import ExplicitProblem, LazyGradients
 from mpisim.runs.checkpoint import State, packed, unpacked
 from mpisim.runs.debug import Debug, DebugOracle
 from mpisim.runs.experiment import Experiment, Run
@@ -232,7 +233,7 @@ class RunState:
         star, d = self.star, self.problem.d
         if kind == "gradients":
             _require_array(kind, saved, "f", (d,))
-            return LazyGradients(self.problem, saved)
+            return cast(ExplicitProblem, self.problem).lazy_gradients(saved)
         array = np.asarray(saved)
         _require_array(kind, array, "biufc", array.shape)
         if kind == "number":

@@ -17,7 +17,7 @@ from mpisim.comm.star import Star
 from mpisim.core.errors import InputError
 from mpisim.core.state import Shared
 from mpisim.methods.estimators.base import Estimator, unbiased
-from mpisim.methods.oracle import LazyGradients
+from mpisim.problems.explicit import LazyGradients
 from mpisim.theory.setting import Setting, Step
 from mpisim.wire.values import DenseForm
 
