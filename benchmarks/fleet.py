@@ -8,8 +8,8 @@ from time import process_time
 import numpy as np
 
 from benchmarks.common import result, write
-from mpisim.analysis.fleet.rounds import made
-from mpisim.analysis.fleet.seconds import seconds
+from mpisim.analysis.fleet_rounds import made
+from mpisim.analysis.fleet_seconds import seconds
 from mpisim.analysis.link_model import Traffic
 from mpisim.comm.fleet import Fleet
 

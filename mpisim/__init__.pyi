@@ -10,9 +10,9 @@ from .analysis.commands import artifact as artifact
 from .analysis.commands import card as card
 from .analysis.commands import claims as claims
 from .analysis.commands import fleet as fleet
-from .analysis.commands import report as report
 from .analysis.commands import study as study
 from .analysis.commands import verify as verify
+from .analysis.report import report as report
 from .comm.star import Star as Star
 from .compressors.base import Compressor as Compressor
 from .compressors.base import compressor as compressor

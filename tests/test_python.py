@@ -8,7 +8,7 @@ import pytest
 import tomli_w
 
 import mpisim
-from mpisim.analysis.rows import all_rows
+from mpisim.analysis.log_files import all_rows
 from tests.comm.jobs import python
 from tests.helpers import columns, settings, table
 

@@ -8,19 +8,21 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from mpisim.analysis.claims import counts, summary
 from mpisim.analysis.formatting import escaped
 from mpisim.analysis.formatting import markdown as table
-from mpisim.analysis.results.files import FOLDER, Result, by_scale, read
-from mpisim.analysis.results.page import PAGE, anchor, by_figure, scales_of, write_page
+from mpisim.analysis.results import FOLDER, Result, by_scale, read
+from mpisim.analysis.results_page import PAGE, anchor, by_figure, scales_of, write_page
 from mpisim.core.files import write_atomic
 
 ROOT = Path(__file__).resolve().parents[1]
 GALLERY, STUDIES = Path("docs/studies/gallery.md"), Path("run")
 SMALL = Path("docs/gallery.png")  # of README
 ABREAST, COLOURS = 2, 128  # figures in a row, palette
-TILE, CAPTION = (640, 344), 40  # pixels
+ROW_WIDTH, CAPTION = 1280, 40  # pixels
+LEAST = 3.6  # width over height of a row
 WIDE = (1.6, 2.4)  # width over height
 WIDTH = 320  # of a picture, in pixels
 ABOUT = """\
@@ -63,23 +65,17 @@ def _cell(folder: str, result: Result) -> str:
 
 
 def small(root: Path) -> bytes:
-    """The first wide figure of each study in a tile of its own, the caption above, as PNG."""
-    from PIL import Image, ImageDraw, ImageFont, ImageOps
+    """The first wide figure of each study, two in a row at the same height, as PNG."""
+    from PIL import Image
 
     groups = [(folder, read(folder)) for folder in sorted((root / STUDIES).glob(f"*/{FOLDER}"))]
-    tiles = [(folder, first_wide(folder, results)) for folder, results in groups if results]
-    height = -(-len(tiles) // ABREAST) * (TILE[1] + CAPTION)
-    page = Image.new("RGB", (TILE[0] * ABREAST, height), "white")
-    font = ImageFont.load_default(CAPTION * 0.5)
-    for i, (folder, result) in enumerate(tiles):
-        row, column = divmod(i, ABREAST)
-        alone = i == len(tiles) - 1 and column == 0
-        left, top = TILE[0] * column + alone * TILE[0] // 2, row * (TILE[1] + CAPTION)
-        with Image.open(folder / result.picture) as picture:
-            tile = ImageOps.pad(picture.convert("RGB"), TILE, color="white", centering=(0, 0))
-        page.paste(tile, (left, top + CAPTION))
-        caption = f"{folder.parent.name}, {result.provenance.figure}"
-        ImageDraw.Draw(page).text((left + CAPTION // 2, top + CAPTION // 4), caption, "black", font)
+    figures = [(folder, first_wide(folder, results)) for folder, results in groups if results]
+    rows = [_row(figures[i : i + ABREAST]) for i in range(0, len(figures), ABREAST)]
+    page = Image.new("RGB", (ROW_WIDTH, sum(row.height for row in rows)), "white")
+    top = 0
+    for row in rows:
+        page.paste(row, (0, top))
+        top += row.height
     content = io.BytesIO()
     # an octree keeps the hue of thin lines on white, which the usual median cut merges
     few = page.quantize(COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
@@ -87,8 +83,25 @@ def small(root: Path) -> bytes:
     return content.getvalue()
 
 
+def _row(figures: Sequence[tuple[Path, Result]]) -> Any:
+    """Figures side by side over the page's width, each with its caption above."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    pictures = [Image.open(folder / result.picture).convert("RGB") for folder, result in figures]
+    ratios = [picture.width / picture.height for picture in pictures]
+    height = int(ROW_WIDTH / max(LEAST, sum(ratios)))
+    row = Image.new("RGB", (ROW_WIDTH, height + CAPTION), "white")
+    font, left = ImageFont.load_default(CAPTION * 0.5), (ROW_WIDTH - int(height * sum(ratios))) // 2
+    for (folder, result), picture, ratio in zip(figures, pictures, ratios, strict=True):
+        row.paste(picture.resize((int(height * ratio), height)), (left, CAPTION))
+        caption = f"{folder.parent.name}, {result.provenance.figure}"
+        ImageDraw.Draw(row).text((left + CAPTION // 2, CAPTION // 4), caption, "black", font)
+        left += int(height * ratio)
+    return row
+
+
 def first_wide(folder: Path, results: Sequence[Result]) -> Result:
-    """The first figure whose picture fills most of a tile, at paper scale if that is on record."""
+    """The first figure with a wide, not very wide picture; at paper scale if that is on record."""
     from PIL import Image
 
     def order(figure: str) -> tuple[bool, int, str]:

@@ -20,9 +20,9 @@ import names_and_keys
 from docstrings import rst, typeset
 from names_and_keys import belongs
 
+from mpisim.analysis import results
 from mpisim.analysis.claims import summary
 from mpisim.analysis.formatting import markdown as table
-from mpisim.analysis.results import files as results
 from mpisim.cli.entry import parser_for
 from mpisim.cli.parser import COMMANDS
 from mpisim.runs.log.schema import CUMULATIVE, ITERATE, LABELS, REFERENCE, WORKERS, Column

@@ -1,7 +1,6 @@
 from . import api as api
 from . import log_files as log_files
 from . import plot as plot
-from . import rows as rows
 from . import show as show
 from .claims import Claim as Claim
 from .curves import Axis as Axis

@@ -11,9 +11,8 @@ from typing import Any
 from mpisim.analysis import costs, formatting, log_files
 from mpisim.analysis import tune as tuning
 from mpisim.analysis.formatting import html
-from mpisim.analysis.log_files import Logs, PathLike, selected
+from mpisim.analysis.log_files import Logs, PathLike, all_rows, selected
 from mpisim.analysis.plot import check_output, draw, save
-from mpisim.analysis.rows import all_rows
 from mpisim.analysis.show import run_list
 from mpisim.comm import links
 from mpisim.comm.communicators import all_ranks
@@ -48,8 +47,8 @@ class Runs(Sequence[Log]):
     def to_pandas(self, every_setting: bool = False) -> Any:
         """A DataFrame with a row for each logged round of each run. Needs pandas.
 
-        The columns are those that `mpisim.analysis.rows.all_rows` describes: label, n, seed, status
-        and the settings that vary, or with ``every_setting`` all, beside the columns of the logs.
+        The columns are those that `mpisim.analysis.log_files.all_rows` describes: label, n, seed,
+        status and the settings that vary, or with ``every_setting`` all, beside those of the logs.
         """
         pandas = library("pandas", "pandas", "to_pandas()")
         return pandas.DataFrame(all_rows(self.logs, self.root, every_setting))
@@ -65,7 +64,7 @@ def load(paths: PathLike | Iterable[PathLike]) -> Runs:
     """
     named = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     files = log_files.find(named)
-    return Runs(log_files.readable(files)[0], log_files.root(named, files))
+    return Runs(log_files.readable(files)[0], log_files.folder_of(named, files))
 
 
 def plot(
@@ -126,7 +125,7 @@ class Result(api.Result):
         """The same as a log that was read, for figures and tables."""
         config = parse_toml(self.attributes["config"], "the experiment")
         path = self.log or Path("result")
-        return Log(path, self.attributes, self.rows, {}, {}, {}, config)
+        return Log(path, self.attributes, self.rows, {}, {}, config)
 
     def plot(self, x: str = "bits_up", y: str = "grad_norm_sq", **options: Any) -> Any:
         """Draw column ``y`` against ``x``, bits by worker; options as for `mpisim.plot`."""

@@ -9,13 +9,12 @@ of normal entries are spread evenly over the sphere.
 from __future__ import annotations
 
 import base64
-import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from math import exp, lgamma, log, pi, sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import hyp2f1
@@ -42,8 +41,7 @@ HEAD = (
 CHART: dict[str, list[dict[str, Any]]] = TABLES["chart"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A compressor on vectors of one kind.
 
     bits : of each message without framing, for each coordinate, shape (workers,)
@@ -204,13 +202,6 @@ def seconds(compressor: Compressor) -> tuple[float, float]:
     return encode, decode
 
 
-def card(
-    spec: Mapping[str, Any], dimensions: Sequence[int], given: np.ndarray | None = None
-) -> str:
-    """The card of a compressor as text; also on the vectors ``given``, in their dimension."""
-    return "\n".join(_lines(spec, dimensions, given))
-
-
 def page(text: str, picture: bytes) -> str:
     """A card and its chart (PNG) as an HTML page of its own."""
     title, _, rest = text.partition("\n")
@@ -218,9 +209,10 @@ def page(text: str, picture: bytes) -> str:
     return rendered("card.html", title=title, rest=rest, source=source)
 
 
-def _lines(
-    spec: Mapping[str, Any], dimensions: Sequence[int], given: np.ndarray | None
+def lines(
+    spec: Mapping[str, Any], dimensions: Sequence[int], given: np.ndarray | None = None
 ) -> Iterator[str]:
+    """The card of a compressor as text; also on the vectors ``given``, in their dimension."""
     keys = [f"{key} = {value}" for key, value in spec.items() if key != "name"]
     title = f"{spec['name']} ({', '.join(keys)})" if keys else str(spec["name"])
     yield f"{title}: {WORKERS} workers, float32 on the wire"
@@ -292,8 +284,8 @@ def chart(d: int, spec: Mapping[str, Any] | None = None, vectors: str = "normal"
         figure = Figure(figsize=(style.WIDE, 5.0), layout="constrained")
         axes = figure.subplots()
         this = f"{spec['name']}, this card" if spec else ""
-        lines = CHART | ({this: [dict(spec)]} if spec else {})
-        for place, (label, tables) in enumerate(lines.items()):
+        shown = CHART | ({this: [dict(spec)]} if spec else {})
+        for place, (label, tables) in enumerate(shown.items()):
             points = points_of(tables, d, vectors)
             look = style.curve(place, place // 4, 0, 1)
             shape = place + place // len(style.COLOURS)  # no colour has the same marker twice

@@ -7,66 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from mpisim.analysis import card as cards
-from mpisim.analysis import costs, log_files
-from mpisim.analysis.claims import SUFFIX, Claim, read_folder
-from mpisim.analysis.fleet.table import FleetCosts, of_logs
+from mpisim.analysis import costs, log_files, results
+from mpisim.analysis.artifact import examine_archive, is_archive, write
+from mpisim.analysis.claims import SUFFIX, Studies, read_folder
+from mpisim.analysis.fleet_table import FleetCosts, of_logs
 from mpisim.analysis.formatting import Text
-from mpisim.analysis.log_files import Logs, PathLike, selected
-from mpisim.analysis.report import report as page
-from mpisim.analysis.results import files as results
-from mpisim.analysis.results.artifact import write
+from mpisim.analysis.log_files import Logs, PathLike
 from mpisim.analysis.study import Job, load
 from mpisim.analysis.study.figure import Drawn, draw
-from mpisim.analysis.verify.archive import examine_archive, is_archive
-from mpisim.analysis.verify.checks import Check, examine
-from mpisim.comm import links
+from mpisim.analysis.verify import Check, examine
 from mpisim.comm.communicators import all_ranks
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, MpisimError
-from mpisim.core.files import write_file
 from mpisim.core.schema import build
 from mpisim.runs import plugins
-from mpisim.runs.log.reader import Log, read
+from mpisim.runs.log.reader import read
 from mpisim.runs.sweep.points import Spread, exit_code
-
-NETWORKS = ("10mbit", "100mbit", "1gbit")  # of a page
-
-
-def report(
-    paths: Logs,
-    output: PathLike,
-    networks: Sequence[str] = NETWORKS,
-    targets: Sequence[str] = (),
-    title: str = "",
-    where: str | Sequence[str] = (),
-    best: bool | str | None = None,
-    fleets: Sequence[Fleet] = (),
-) -> Path:
-    """Write the page of ``mpisim plot -o FILE.html``; returns its path.
-
-    paths : as for `mpisim.load`, or the runs that it has read; a folder with those below it
-    networks, targets : such as "100mbit,1ms" and "loss<=0.1"
-    where, best : which runs, as in `mpisim.analysis.log_files.selected`
-    fleets : of clients, among which the reader chooses
-    """
-    on = [links.parse(text) for text in networks]
-    wanted = [costs.parse(text) for text in targets]
-    named = [paths] if isinstance(paths, PathLike | Log) else list(paths)
-    places = [Path(one) for one in named if not isinstance(one, Log)]
-    folder = places[0] if len(named) == len(places) == 1 and places[0].is_dir() else None
-    refused: list[InputError] = []
-    if len(places) < len(named):
-        logs = log_files.load(named)
-    else:
-        files = log_files.below(folder) if folder else log_files.find(places)
-        logs, refused = log_files.readable(log_files.by_settings(files))
-    logs = selected(logs, where, best)
-    text = page(
-        folder, logs, networks=on, targets=wanted, fleets=fleets, title=title, refused=refused
-    )
-    write_file(Path(output), text.encode(), InputError)
-    return Path(output)
 
 
 def fleet(
@@ -147,7 +104,7 @@ def artifact(folder: PathLike, output: PathLike | None = None) -> Path:
     return write(loaded, Path(output or f"{loaded.folder.resolve().name}.zip"))
 
 
-def claims(folder: PathLike) -> Mapping[str, Mapping[str, Sequence[Claim]]]:
+def claims(folder: PathLike) -> Studies:
     """{study: {figure: claims}} of a study, or of a folder of pictures or of results."""
     judged, errors = read_claims(Path(folder))
     if errors:
@@ -155,9 +112,7 @@ def claims(folder: PathLike) -> Mapping[str, Mapping[str, Sequence[Claim]]]:
     return judged
 
 
-def read_claims(
-    folder: Path,
-) -> tuple[Mapping[str, Mapping[str, Sequence[Claim]]], list[InputError]]:
+def read_claims(folder: Path) -> tuple[Studies, list[InputError]]:
     """{study: {figure: claims}}, of results {study and scale: {figure: claims}}; and errors."""
     places = [folder, folder / results.FOLDER, *sorted(folder.glob(f"*/{results.FOLDER}"))]
     recorded = [result for place in places for result in results.read(place)]
@@ -171,4 +126,5 @@ def read_claims(
 
 def card(name: str, d: int | Sequence[int] = 1000, **keys: Any) -> Text:
     """What ``mpisim card`` prints of a compressor with these keys, in one dimension or several."""
-    return Text(cards.card({"name": name, **keys}, [d] if isinstance(d, int) else list(d)))
+    dimensions = [d] if isinstance(d, int) else list(d)
+    return Text("\n".join(cards.lines({"name": name, **keys}, dimensions)))

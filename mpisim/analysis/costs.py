@@ -12,12 +12,11 @@ import numpy as np
 
 from mpisim.analysis import formatting
 from mpisim.analysis.curves import LABELS, SENT, Axis, grows, remarks
+from mpisim.analysis.labels import columns
 from mpisim.analysis.link_model import over_seconds
 from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
-from mpisim.analysis.settings import cell, settings, settings_of
 from mpisim.comm.links import Links
-from mpisim.core.errors import InputError, library
-from mpisim.core.terminal import one_line
+from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log, damaged
 from mpisim.runs.stop import COMPLETE
 
@@ -28,8 +27,7 @@ COSTS = ("round", "bits_per_worker", "seconds")
 LONG = 1e4  # from here on numbers are shown without a fraction
 
 
-@dataclasses.dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A level for a column of the logs, reached in the first row with ``y`` <= level.
 
     With ``rises`` in the first one with ``y`` >= level.
@@ -104,8 +102,7 @@ class Spread(NamedTuple):
         return cls(float(np.mean(values)), deviation, float(np.median(values)))
 
 
-@dataclasses.dataclass(frozen=True)
-class GroupCost:
+class GroupCost(NamedTuple):
     """What the runs of a setting, which differ in the seed, spend until a target.
 
     reached : number of runs, of ``runs``, that reach it; at_start : in their first row
@@ -126,43 +123,22 @@ class GroupCost:
     worst: float
     settings: dict[str, Any]
 
-    @property
-    def medians(self) -> dict[str, float]:
-        """{name in `COSTS`: median over the runs}; empty as ``costs``."""
-        return {name: spread.median for name, spread in self.costs.items()}
-
-    @property
-    def round(self) -> float | None:
-        """The mean number of rounds; None unless all runs reach the target."""
-        return self.costs["round"].mean if self.costs else None
-
-    @property
-    def bits_per_worker(self) -> float:
-        """The mean bits sent by a worker; NaN unless all runs reach the target."""
-        return self.costs["bits_per_worker"].mean if self.costs else math.nan
-
-    @property
-    def seconds(self) -> float:
-        """The mean seconds; NaN unless all runs reach the target."""
-        return self.costs["seconds"].mean if self.costs else math.nan
-
 
 def costs_of(
-    groups: Sequence[RunGroup], targets: Sequence[Target], clock: Axis = SECONDS, sent: Axis = SENT
+    groups: Sequence[RunGroup], targets: Sequence[Target], axes: Sequence[Axis] = (SENT, SECONDS)
 ) -> list[GroupCost]:
-    """For each target the cost of each group of runs; ``clock`` counts seconds, ``sent`` bits."""
-    flat = [settings_of(group.logs[0].config) for group in groups]
-    names = [n for n in settings(group.logs[0].config for group in groups).varied if n != SEED]
-    varied = [{name: cell(one[name]) for name in names if name in one} for one in flat]
+    """For each target the cost of each group of runs; ``axes`` count bits and seconds."""
+    varied = columns([group.logs[0].config for group in groups])
+    varied.pop(SEED, None)
     return [
-        _cost(group, target, clock, sent, chosen)
+        _cost(group, target, axes, {n: v[i] for n, v in varied.items() if v[i] is not None})
         for target in targets
-        for group, chosen in zip(groups, varied, strict=True)
+        for i, group in enumerate(groups)
     ]
 
 
 def _cost(
-    group: RunGroup, target: Target, clock: Axis, sent: Axis, varied: dict[str, Any]
+    group: RunGroup, target: Target, axes: Sequence[Axis], varied: dict[str, Any]
 ) -> GroupCost:
     spent: list[tuple[float, ...]] = []
     values = []
@@ -172,25 +148,20 @@ def _cost(
             if not y.size:
                 raise InputError(f"{log.path}: the log has no row yet")
             values.append(y)
-            columns = log.columns["round"], sent.values(log), clock.values(log)
+            columns = [log.columns["round"], *(axis.values(log) for axis in axes)]
             for row in np.flatnonzero(target.met(y))[:1]:
                 spent.append(tuple(float(column[row]) for column in columns))
-    complete = len(spent) == len(values)
-    worst = np.min if target.rises else np.max
-    return GroupCost(
-        group.name,
-        target,
-        len(values),
-        len(spent),
-        sum(bool(target.met(y[0])) for y in values),
-        sum(log.attrs.get("status") not in COMPLETE for log in group.logs),
-        dict(zip(COSTS, map(Spread.of, np.transpose(spent)), strict=True)) if complete else {},
-        float(worst([y[-1] for y in values])),  # NaN where a run diverged
-        varied,
-    )
+    at_start = sum(bool(target.met(y[0])) for y in values)
+    going = sum(log.attrs.get("status") not in COMPLETE for log in group.logs)
+    spreads = map(Spread.of, np.transpose(spent)) if len(spent) == len(values) else ()
+    costs = dict(zip(COSTS, spreads, strict=False))
+    ends = [y[-1] for y in values]
+    worst = np.min(ends) if target.rises else np.max(ends)  # NaN where a run diverged
+    counts = len(values), len(spent), at_start, going
+    return GroupCost(group.name, target, *counts, costs, float(worst), varied)
 
 
-class Costs(list[GroupCost]):
+class Costs(formatting.Listing[GroupCost]):
     """What runs spend until targets, a cost for each target and group of runs.
 
     Printed, it is the table of ``mpisim show --target``. With a ``network``, seconds are those that
@@ -208,60 +179,37 @@ class Costs(list[GroupCost]):
         self._logs, self._network = logs, network
         self._groups = group_runs(logs, by_ranks=True)
         self._clock, self._sent = over_seconds(network), dataclasses.replace(SENT, framing=framing)
-        super().__init__(costs_of(self._groups, targets, self._clock, self._sent))
+        super().__init__(costs_of(self._groups, targets, [self._sent, self._clock]))
 
-    def __repr__(self) -> str:
-        return self.to_text("text")
-
-    def _repr_html_(self) -> str:
-        return formatting.html(*shown(self))
-
-    def to_text(self, form: str, siunitx: bool = False) -> str:
-        """The table in one of `formatting.FORMATS`, with a line where seconds say little, or large
-        framing is left out. ``siunitx`` is for LaTeX."""
-        if form == "csv":
-            return formatting.table(*self._exact(), form)
-        title = common_title(self._groups).splitlines()
+    def _lines(self) -> tuple[list[str], list[str]]:
         axes, modelled = [self._clock, self._sent], self._network is not None
         notes = remarks(self._logs, self._groups, axes, modelled)
+        return common_title(self._groups).splitlines(), notes
+
+    def _shown(self, form: str) -> formatting.Table:
         bits = "kbit/worker" + " with framing" * self._sent.framing
         head, rows = shown(self, self._clock.label(self._logs[0]), bits)
-        if form == "markdown":
-            rows = [[formatting.escaped(cell) for cell in row] for row in rows]
-            blocks = [formatting.table(head, rows, form), *map(formatting.escaped, notes)]
-            return "\n\n".join(blocks)
-        if form == "latex":
-            levels = [cost.target.formula() for cost in self]
-            rows = [[r[0], level, *r[2:]] for r, level in zip(rows, levels, strict=True)]
-            body = formatting.latex(head, rows, range(1, len(head)), siunitx)
-            return "\n".join([*(f"% {one_line(line)}" for line in (*title, *notes)), body])
-        body = formatting.table(head, rows, form, right=range(1, len(head)))
-        return "\n".join([*title, body, *notes])
+        for row, cost in zip(rows, self if form == "latex" else (), strict=False):
+            row[1] = cost.target.formula()
+        return head, rows
 
-    def to_pandas(self) -> Any:
-        """A DataFrame: mean, sample deviation and median over runs, their number, the settings that
-        vary. Needs pandas."""
-        head, rows = self._exact()
-        return library("pandas", "pandas", "to_pandas()").DataFrame(rows, columns=head)
-
-    def _exact(self) -> tuple[list[str], list[list[Any]]]:
-        """Head and rows of the table with all digits."""
+    def _exact(self) -> formatting.Table:
+        """Mean, sample deviation and median over runs, their number, the settings that vary."""
         more = "_with_framing" * self._sent.framing
-        named = [name + more * (name == "bits_per_worker") for name in COSTS]
-        spreads = [column for name in named for column in (name, f"{name}_deviation")]
-        head = ["name", "y", "target", "runs", "reached", *spreads]
-        head += ["network", "worst_end", "sign", "at_start"]
-        head += [f"{name}_median" for name in named]
-        names = [*dict.fromkeys(name for cost in self for name in cost.settings)]
         rows = []
         for cost in self:
-            spread = [cost.costs.get(name, (None, None, None)) for name in COSTS]
-            row = [cost.name, cost.target.y, cost.target.level, cost.runs, cost.reached]
-            row += [value for mean, deviation, _ in spread for value in (mean, deviation)]
-            row += [self._network, cost.worst, ">=" if cost.target.rises else "<=", cost.at_start]
-            row += [median for *_, median in spread]
-            rows.append(row + [cost.settings.get(name) for name in names])
-        return [*head, *names], rows
+            target, medians = cost.target, dict[str, Any]()
+            row: dict[str, Any] = {"name": cost.name, "y": target.y, "target": target.level}
+            row |= {"runs": cost.runs, "reached": cost.reached}
+            for name in COSTS:
+                column = name + more * (name == "bits_per_worker")
+                spread = cost.costs.get(name, (None, None, None))
+                row[column], row[f"{column}_deviation"], medians[f"{column}_median"] = spread
+            row |= {"network": self._network, "worst_end": cost.worst}
+            row |= {"sign": ">=" if target.rises else "<=", "at_start": cost.at_start}
+            rows.append(row | medians | cost.settings)
+        head = [*dict.fromkeys(name for row in rows for name in row)]
+        return head, [[row.get(name) for name in head] for row in rows]
 
 
 def shown(

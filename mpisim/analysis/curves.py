@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -108,8 +109,7 @@ LOSS = Named("loss", log=False, text="training loss")
 NORM = Named("grad_norm_sq", log=True, text="training gradient norm", of=np.sqrt)
 
 
-@dataclasses.dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """Arrays of shape (points,); ``low`` and ``high`` bound the band, None for a single run."""
 
     x: np.ndarray
@@ -240,11 +240,8 @@ def remarks(
 
 def framing_share(log: Log, axis: Axis = SENT) -> float:
     """Framing over payload in the last row; 0 for other axes, and where a log lacks the columns."""
-    if axis.name not in FRAMING or axis.framing or not log.rows:
+    names = FRAMING.get(axis.name, ())
+    if not names or axis.framing or not all(map(log.has, (axis.name, *names))):
         return 0.0
-    try:
-        payload = log.column(axis.name)[-1]
-        framing = sum(log.column(name)[-1] for name in FRAMING[axis.name])
-    except InputError:
-        return 0.0
-    return float(framing / payload) if payload else 0.0
+    payload, *framing = (log.column(name)[-1] for name in (axis.name, *names))
+    return float(sum(framing) / payload) if payload else 0.0

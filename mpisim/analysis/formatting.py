@@ -8,12 +8,15 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from mpisim.core.errors import library
 from mpisim.core.schema import package_table
 from mpisim.core.terminal import one_line
 
 TABLES: dict[str, dict[str, Any]] = package_table(__file__, "tables.toml")
+T = TypeVar("T")
+Table = tuple[Sequence[str], Sequence[Sequence[Any]]]  # its head, and its rows
 TEMPLATES = Path(__file__).with_name("template")
 FORMATS = ("text", "markdown", "latex", "csv")
 UNKNOWN = "-"
@@ -76,44 +79,37 @@ def table(
     rows: Iterable[Sequence[Any]],
     form: str = "text",
     right: Iterable[int] | None = None,
+    siunitx: bool = False,
 ) -> str:
     """A table in one of `FORMATS`.
 
-    Cells of Markdown are Markdown: see `escaped`. CSV has all digits of numbers, an empty cell for
-    None, and an apostrophe before text that a spreadsheet would take for a formula. The others show
-    `number`, and text and LaTeX have columns flush right: ``right``, or those with numbers.
+    CSV has all digits of numbers, an empty cell for None, and an apostrophe before text that a
+    spreadsheet would take for a formula. The others show `number`, Markdown `escaped`, and text and
+    LaTeX have columns flush right: ``right``, or those with numbers. ``siunitx`` is for LaTeX.
     """
     rows = [list(row) for row in rows]
     if form == "csv":
         return _csv(head, rows)
-    head = [one_line(name) for name in head]
-    texts = [[one_line(number(cell)) for cell in row] for row in rows]
-    if form == "markdown":
-        return markdown(head, texts)
     if right is None:
         right = {i for row in rows for i, cell in enumerate(row) if isinstance(cell, int | float)}
-    if form == "text":
-        return columns([head, *texts], right, indent="")
-    return latex(head, texts, right)
+    texts = [[one_line(number(cell)) for cell in row] for row in (head, *rows)]
+    if form == "latex":
+        return _latex(texts, {*right}, siunitx)
+    if form == "markdown":
+        head, *rows = ([escaped(text) for text in row] for row in texts)
+        return markdown(head, rows)
+    return columns(texts, right, indent="")
 
 
-def latex(
-    head: Sequence[str],
-    rows: Iterable[Sequence[Any]],
-    right: Iterable[int] | None = None,
-    siunitx: bool = False,
-) -> str:
-    r"""A table in LaTeX with the rules of booktabs, for any engine.
+def _latex(texts: Sequence[Sequence[str]], right: set[int], siunitx: bool) -> str:
+    r"""A table in LaTeX with the rules of booktabs, for any engine; the first row is its head.
 
     Formulas between dollar signs stay if they are `HARMLESS`, and numbers and ``K = 10`` become
     formulas, numbers with ``siunitx`` as ``\num{...}``.
     """
-    rows = [list(row) for row in rows]
-    if right is None:
-        right = {i for row in rows for i, cell in enumerate(row) if isinstance(cell, int | float)}
-    sides = "".join("r" if i in set(right) else "l" for i in range(len(head)))
+    sides = "".join("r" if i in right else "l" for i in range(len(texts[0])))
     needs = "booktabs,siunitx" if siunitx else "booktabs"
-    lines = [[tex(one_line(number(cell)), siunitx) for cell in row] for row in (head, *rows)]
+    lines = [[tex(text, siunitx) for text in row] for row in texts]
     joined = (OPTION.sub(r"\1{\2}", " & ".join(line)) for line in lines)
     first, *body = (f"{row} \\\\" for row in joined)
     return "\n".join(
@@ -125,7 +121,7 @@ def latex(
 
 
 def tex(text: str, siunitx: bool = False) -> str:
-    """A text as LaTeX in ASCII: see `latex`."""
+    """A text as LaTeX in ASCII: see `_latex`."""
     if QUANTITY.fullmatch(text):
         if siunitx:
             return rf"\num{{{text.replace('±', '+-').replace(' ', '')}}}"
@@ -157,12 +153,12 @@ def html(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return _tabulated(texts, (), headers=head, tablefmt="html") if texts else ""
 
 
-def rendered(name: str, folder: Any = TEMPLATES, **content: Any) -> str:
-    """A template of ``folder``, filled in; of HTML, what is special in texts is escaped."""
+def rendered(name: str, **content: Any) -> str:
+    """A template of `TEMPLATES`, filled in; of HTML, what is special in texts is escaped."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
 
     environment = Environment(
-        loader=FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
+        loader=FunctionLoader(lambda name: (TEMPLATES / name).read_text(encoding="utf-8")),
         autoescape=select_autoescape(),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -171,6 +167,50 @@ def rendered(name: str, folder: Any = TEMPLATES, **content: Any) -> str:
     )
     environment.filters |= {"number": number, "escaped": escaped}
     return environment.get_template(name).render(**content)
+
+
+class Listing(list[T]):
+    """A list that is shown as a table.
+
+    A class says what its table has: `_shown` is to be looked at, `_exact` has all digits, and
+    `_lines` are the title above the table and the notes below it. The first ``left`` columns are
+    flush left.
+    """
+
+    left = 1
+
+    def _shown(self, form: str) -> Table:
+        raise NotImplementedError
+
+    def _exact(self) -> Table:
+        raise NotImplementedError
+
+    def _lines(self) -> tuple[Sequence[str], Sequence[str]]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self.to_text("text")
+
+    def _repr_html_(self) -> str:
+        return html(*self._shown("html"))
+
+    def to_text(self, form: str, siunitx: bool = False) -> str:
+        """The table in one of `FORMATS`, with its notes. ``siunitx`` is for LaTeX."""
+        if form == "csv":
+            return table(*self._exact(), form)
+        head, rows = self._shown(form)
+        title, notes = self._lines()
+        body = table(head, rows, form, range(self.left, len(head)), siunitx)
+        if form == "markdown":
+            return "\n\n".join([body, *map(escaped, notes)])
+        if form == "latex":
+            return "\n".join([*(f"% {one_line(line)}" for line in (*title, *notes)), body])
+        return "\n".join([*title, body, *notes])
+
+    def to_pandas(self) -> Any:
+        """A DataFrame of the table with all digits. Needs pandas."""
+        head, rows = self._exact()
+        return library("pandas", "pandas", "to_pandas()").DataFrame(rows, columns=head)
 
 
 class Text(str):

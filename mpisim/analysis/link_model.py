@@ -20,6 +20,7 @@ at least as long as its bytes take to refill them.
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,8 +34,7 @@ from mpisim.runs.log.reader import Log
 LOCAL = ("fedavg", "fedprox", "scaffold", "tamuna", "fednl-pp")
 
 
-@dataclasses.dataclass(frozen=True)
-class Traffic:
+class Traffic(NamedTuple):
     """What a run sent and how long it took: cumulative arrays, of shape (rows,) but for the last.
 
     rounds, seconds : completed, and measured

@@ -1,8 +1,10 @@
-"""The logs that a user names: found, read, in order or selected."""
+"""The logs that a user names: found, read, in order or selected; and their rows in one table."""
 
 from __future__ import annotations
 
 import glob
+import importlib.util
+import io
 import operator
 import os
 import re
@@ -10,14 +12,18 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mpisim.analysis.settings import cell
+import numpy as np
+
+from mpisim.analysis.formatting import table
+from mpisim.analysis.labels import cell, columns
+from mpisim.analysis.run_groups import groups_of
 from mpisim.analysis.tune import DEFAULT, ranked
-from mpisim.core.errors import InputError, suggestion
+from mpisim.core.errors import InputError, library, suggestion
 from mpisim.core.schema import parse_toml
 from mpisim.core.terminal import one_line, report
 from mpisim.runs.labels import flatten, varying
-from mpisim.runs.log.reader import Log, read_each
-from mpisim.runs.log.untrusted import DAMAGE, opened, run_isolated
+from mpisim.runs.log.reader import DERIVED, Log, attributes_of, read_each
+from mpisim.runs.log.untrusted import DAMAGE
 
 PathLike = str | os.PathLike
 Logs = PathLike | Log | Iterable[PathLike | Log]
@@ -31,6 +37,8 @@ SIGNS: dict[str, Callable[[Any, Any], bool]] = {
     **{"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
 }
 ATTRIBUTES = ("seed", "status", "ranks", "workers", "stepsize")  # of a log, beside TABLE.KEY
+Rows = dict[str, np.ndarray]
+HELD = ("method.name", "compressor.name", "run.seed")  # settings with a column of their own
 
 
 def load(paths: Logs) -> list[Log]:
@@ -57,7 +65,7 @@ def find(paths: PathLike | Iterable[PathLike]) -> list[Path]:
     return [log for path in named for log in _at(Path(path))]
 
 
-def root(named: PathLike | Iterable[PathLike], logs: Sequence[Path]) -> Path:
+def folder_of(named: PathLike | Iterable[PathLike], logs: Sequence[Path]) -> Path:
     """The folder in which tables give the paths of logs: the one that was named, else that of all.
 
     named, logs : what `find` was given, and what it returned
@@ -99,10 +107,7 @@ def by_settings(logs: Sequence[Path]) -> list[Path]:
     Multiples of the theory step are in the order of their size. Logs without an experiment that
     can be read come last, by name.
     """
-    try:
-        experiments = run_isolated("logs", lambda: [_experiment(log) for log in logs], len(logs))
-    except InputError:  # reading the logs will say which one makes HDF5 crash
-        return sorted(logs)
+    experiments = list(map(_experiment, attributes_of(logs, ("config",))))
     middle = [name for name in varying(experiments) if name not in FIRST + LAST]
 
     def place(one: tuple[Path, dict[str, Any]]) -> tuple[Any, ...]:
@@ -129,11 +134,10 @@ def _some(folder: Path, logs: Iterable[Path]) -> list[Path]:
     return paths
 
 
-def _experiment(log: Path) -> dict[str, Any]:
-    """The flat experiment of a log; empty where it cannot be read."""
+def _experiment(attributes: Any) -> dict[str, Any]:
+    """The flat experiment of a log, from what `attributes_of` finds; empty where there is none."""
     try:
-        with opened(log) as file:
-            return flatten(parse_toml(str(file.attrs["config"]), str(log)))
+        return flatten(parse_toml(str(attributes["config"]), "config"))
     except (InputError, *DAMAGE):
         return {}
 
@@ -218,3 +222,83 @@ def _best(logs: list[Log], criterion: str) -> list[Log]:
     if not kept:
         raise InputError("--best: every step of every setting is out; try smaller steps")
     return [log for log in logs if str(log.path) in kept]
+
+
+# rows
+
+
+def all_rows(logs: Sequence[Log], root: Path | None = None, every: bool = False) -> Rows:
+    """{column: values}, a row for each logged round of each log, in the order of the logs.
+
+    What is the same in all rows of a log comes first: see `about`. Then come the columns of the
+    logs, ``bits_per_worker``, and those that follow from them: ``seconds``, ``bits_total``,
+    ``mean_grad_norm_sq``. Where a log lacks a column that another one has, its values are NaN.
+    """
+    tables = [_rows(log) for log in logs]
+    names = dict.fromkeys(name for one in tables for name in one)
+    ordered = [name for name in names if name not in DERIVED]
+    ordered += [name for name in DERIVED if name in names]
+    lengths = [log.rows for log in logs]
+    repeated = {name: np.repeat(v, lengths) for name, v in about(logs, root, every).items()}
+    pairs = [(one, np.full(rows, np.nan)) for one, rows in zip(tables, lengths, strict=True)]
+    return repeated | {n: np.concatenate([one.get(n, nan) for one, nan in pairs]) for n in ordered}
+
+
+def about(logs: Sequence[Log], root: Path | None = None, every: bool = False) -> Rows:
+    """{column: values}, a value for each log, shape (logs,).
+
+    ``log`` is its path in the folder ``root`` (that of all logs unless given). Then come
+    ``method.name``, ``compressor.name``, ``seed``, ``label`` (as in legends), ``n``, ``status``,
+    ``stepsize`` (gamma), and the settings that vary, by TABLE.KEY; with ``every`` all settings.
+    """
+    paths = [log.path for log in logs]
+    root = root or folder_of(paths, paths)
+    labels = {log.path: group.name for group in groups_of(logs) for log in group.logs}
+    seeds = [log.attrs.get("seed") for log in logs]
+    values: dict[str, list[Any]] = {
+        "log": [os.path.relpath(log.path, root) for log in logs],
+        "method.name": [str(log.attrs.get("method") or "") for log in logs],
+        "compressor.name": [str(log.attrs.get("compressor") or "") for log in logs],
+        "seed": [seed if isinstance(seed, int) else None for seed in seeds],
+        "label": [labels[log.path] for log in logs],
+        "n": [log.n for log in logs],
+        "status": [str(log.attrs.get("status", "unknown")) for log in logs],
+        "stepsize": [log.attrs.get("stepsize") for log in logs],
+    }
+    kinds = columns([log.config for log in logs], every)
+    values |= {name: cells for name, cells in kinds.items() if name not in HELD}
+    return {name: _array(cells) for name, cells in values.items()}
+
+
+def _array(values: Sequence[Any]) -> np.ndarray:
+    """Numbers, with NaN for None where one is missing; else texts, with "" for None."""
+    if any(isinstance(value, str) for value in values):
+        return np.array(["" if value is None else value for value in values], object)
+    if any(value is None for value in values):
+        return np.array([np.nan if value is None else float(value) for value in values])
+    return np.array(values)
+
+
+def to_csv(rows: Rows) -> bytes:
+    """The rows as CSV, numbers with all digits."""
+    columns = [values.tolist() for values in rows.values()]
+    return (table(list(rows), zip(*columns, strict=True), "csv") + "\n").encode()
+
+
+def to_parquet(rows: Rows) -> bytes:
+    """The rows as Parquet, by pyarrow, else polars; `InputError` where there is neither."""
+    columns = {name: v.tolist() if v.dtype == object else v for name, v in rows.items()}
+    out = io.BytesIO()
+    if importlib.util.find_spec("polars") and not importlib.util.find_spec("pyarrow"):
+        library("polars", "parquet", "--parquet").DataFrame(columns).write_parquet(out)
+        return out.getvalue()
+    arrow = library("pyarrow", "parquet", "--parquet")
+    library("pyarrow.parquet", "parquet", "--parquet").write_table(arrow.table(columns), out)
+    return out.getvalue()
+
+
+def _rows(log: Log) -> Rows:
+    rows = dict(log.columns)
+    if "bits_up" in rows:
+        rows["bits_per_worker"] = rows["bits_up"] / log.n
+    return rows | {name: log.column(name) for name in DERIVED if log.has(name)}

@@ -30,6 +30,7 @@ LETTERS = 16  # of a footnote, in an inch
 ALLOWED = (*SUFFIXES, ".svg")
 Limits = tuple[float | None, float | None]
 Names = Mapping[str, str] | Sequence[str] | None
+Drawn = tuple[str, Curve, dict[str, Any]]  # name and look of a curve
 MOST = 12  # curves that can be told apart
 SMALLEST, LARGEST = 1.0, 100.0  # inches
 COLOURS = dict(zip(PHASES, (*style.COLOURS, "#999999"), strict=True))
@@ -99,9 +100,11 @@ def draw(
     curves = [over_seeds(group.logs, *axes) for group in groups]
     if len(groups) > MOST:
         report(f"mpisim: {len(groups)} curves: --best keeps the best steps, --where some runs")
-    looks, shown = _looks(groups, colors), _shown(groups, labels)
+    log, looks, shown = groups[0].logs[0], _looks(groups, colors), _shown(groups, labels)
+    drawn = list(zip(shown, curves, looks, strict=True))
+    frame = {"xlabel": axes[0].label(log), "ylabel": axes[1].label(log)} | frame
     if ax is not None:
-        _fill(ax, shown, curves, looks, axes, groups[0].logs[0], frame)
+        _fill(ax, drawn, axes, frame)
         if len(groups) > 1:
             style.legend(ax)
         return ax.figure
@@ -109,7 +112,7 @@ def draw(
         figure = Figure(size, layout="constrained")
         panel = figure.subplots()
         frame = {"title": style.with_formulas(common_title(groups))} | frame
-        _fill(panel, shown, curves, looks, axes, groups[0].logs[0], frame)
+        _fill(panel, drawn, axes, frame)
         style.place_legend(panel, may_grow=size is None)
     letters = int(LETTERS * figure.get_figwidth())
     notes = remarks(logs, groups, axes, network is not None)
@@ -150,23 +153,13 @@ def check_output(output: Path) -> None:
         raise InputError(f"{output}: a figure's name must end in {' or '.join(ALLOWED)}")
 
 
-def _fill(
-    panel: Any,
-    names: Sequence[str],
-    curves: Sequence[Curve],
-    looks: Sequence[dict[str, Any]],
-    axes: tuple[Axis, Axis],
-    log: Log,
-    frame: dict[str, Any],
-) -> None:
+def _fill(panel: Any, curves: Sequence[Drawn], axes: Sequence[Axis], frame: dict[str, Any]) -> None:
     """Draw the curves into a panel, with scales, labels and ticks."""
-    for name, curve, look in zip(names, curves, looks, strict=True):
+    for name, curve, look in curves:
         [line] = panel.plot(curve.x, curve.y, label=name, **look)
         if curve.low is not None and curve.high is not None:
             style.band(panel, line, curve.x, curve.low, curve.high)
-    x, y = axes
-    panel.set(xlabel=x.label(log), ylabel=y.label(log))
-    style.scale(panel, x.log, y.log, **frame)
+    style.scale(panel, axes[0].log, axes[1].log, **frame)
 
 
 def _renamed(groups: list[RunGroup], given: Names, what: str) -> list[str | None]:

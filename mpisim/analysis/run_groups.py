@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from mpisim.analysis.labels import LEFT_OUT
 from mpisim.core.errors import InputError
 from mpisim.runs import identity, labels
 from mpisim.runs.identity import config_digest
@@ -25,8 +26,7 @@ from mpisim.runs.stop import COMPLETE, Stop
 
 # Keys that do not set runs apart: what they are called, and how long they are, unless the method
 # depends on that. The ranks that a run had are an attribute of its log.
-IGNORED = {"title", "plugin", "run.seed", "run.rounds", "run.checkpoint_seconds"}
-IGNORED |= {"run.ranks", "run.debug"}
+IGNORED = {*LEFT_OUT, "run.seed", "run.rounds"} - {"run.layout"}
 IGNORED |= {f"run.stop.{field.name}" for field in dataclasses.fields(Stop)}
 ON = ("ranks", "network")  # attributes that matter where seconds are shown
 DATA = re.compile(r"sha256:(\w+)")  # in what a log says of its problem

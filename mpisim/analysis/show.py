@@ -11,10 +11,9 @@ from typing import Any
 
 from mpisim.analysis.curves import WHY, Axis, about_framing, oversubscribed
 from mpisim.analysis.formatting import TABLES, number, pairs, table
-from mpisim.analysis.rows import about
+from mpisim.analysis.labels import Cell, columns
+from mpisim.analysis.log_files import about
 from mpisim.analysis.run_groups import RunGroup
-from mpisim.analysis.settings import cell, settings, settings_of
-from mpisim.core.errors import InputError
 from mpisim.core.schema import choose
 from mpisim.runs import labels
 from mpisim.runs.log.reader import Log, damaged, read
@@ -28,7 +27,6 @@ BITS = (
 VALUES = ("loss", "grad_norm_sq", "suboptimality", "distance_sq")
 WIDTH = 22  # of the names of bits and seconds
 
-Cell = str | int | float | None
 LEADING = re.compile(r"[0-9.]+(e[+-]?[0-9]+)?(?= )")  # of "4 × theory"
 LAST = ("loss", "grad_norm_sq")  # columns whose last values are listed
 LONGEST = 20  # letters of a path in a list that is too wide
@@ -167,20 +165,19 @@ def _elapsed(log: Log) -> str:
         return ""
     if "seconds_elapsed" not in attrs:
         return TABLES["unknown"]["elapsed"]
-    elapsed, earlier = float(attrs["seconds_elapsed"]), float(attrs["seconds_before"])
+    names = ("elapsed", "before", "waiting", "setup", "rehearsal", "evaluation")
+    seconds = [float(attrs[f"seconds_{name}"]) for name in names]
+    elapsed, earlier, waited, setup, rehearsal, evaluation = seconds
     if not isfinite(elapsed):
         return TABLES["unknown"]["end"]
-    method, waited = float(log.column("seconds")[-1]) - earlier, float(attrs["seconds_waiting"])
-    setup, rehearsal, evaluation = (
-        float(attrs[f"seconds_{part}"]) for part in ("setup", "rehearsal", "evaluation")
-    )
+    method = float(log.column("seconds")[-1]) - earlier
     rest = elapsed - setup - rehearsal - evaluation - method
     resumed = "resumed" in attrs
     when = f" since round {attrs['resumed']}, where it resumed" if resumed else ""
     lines = [f"{_total('elapsed', elapsed)}   by rank 0's clock{when}"]
     parts = setup, rehearsal, method, evaluation, rest
-    for seconds, (name, what) in zip(parts, TABLES["elapsed"].items(), strict=True):
-        lines.append(f"{_line(name, seconds)}   {what}")
+    for part, (name, what) in zip(parts, TABLES["elapsed"].items(), strict=True):
+        lines.append(f"{_line(name, part)}   {what}")
     if waited > 0:
         lines.append(
             f"  waiting, {waited:.3f} s of rank 0 for slower ranks, is not added: the method has"
@@ -211,18 +208,17 @@ def run_list(
     A setting varies if two runs have different values of it; with ``every``, all are there. Values
     that a run or its log does not have are None. ``more`` adds label, n, seed and gamma.
     """
-    configs = settings(log.config for log in logs)
-    names = [*configs.varied, *(configs.fixed if every else ())]
-    further = about(logs, folder)
+    chosen, further = columns([log.config for log in logs], every), about(logs, folder)
     extra = ["label", "n", "seed", "stepsize"] if more else []
+    before, after = (
+        [further["log"].tolist(), *chosen.values()],
+        [further[n].tolist() for n in extra],
+    )
     rows = []
     for i, log in enumerate(logs):
         with damaged(log.path):
-            short = settings_of(log.config)
-            chosen = [cell(short[name]) if name in short else None for name in names]
-            rows.append([further["log"][i], *chosen, *_end(log)])
-            rows[-1] += [further[name][i : i + 1].tolist()[0] for name in extra]
-    return ["log", *names, *HEAD_AFTER, *extra], rows
+            rows.append([*(cells[i] for cells in before), *_end(log), *(one[i] for one in after)])
+    return ["log", *chosen, *HEAD_AFTER, *extra], rows
 
 
 def fitted(head: Sequence[str], rows: Sequence[list[Cell]], width: int) -> str:
@@ -234,23 +230,20 @@ def fitted(head: Sequence[str], rows: Sequence[list[Cell]], width: int) -> str:
     names = [one if short.count(one) == 1 else name for one, name in zip(short, head, strict=True)]
     settings = [name for name in reversed(head) if "." in name]
     texts = [[f"{c:.4g}" if isinstance(c, float) else number(c) for c in row] for row in rows]
-    kept, left_out = list(range(len(head))), []
-
-    def text() -> str:
-        cells = [[row[i] for i in kept] for row in texts]
-        flush = [place for place, i in enumerate(kept) if i in right]
-        return table([names[i] for i in kept], cells, right=flush)
-
     for row in texts:
         row[0] = row[0] if len(row[0]) <= LONGEST else f"…{row[0][1 - LONGEST :]}"
-    for name in dict.fromkeys((*LEAST, *settings)):
-        if max(map(len, text().splitlines())) <= width:
+    kept = list(range(len(head)))
+    last = [name for name in dict.fromkeys((*LEAST, *settings)) if name in head]
+    while True:
+        cells = [[row[i] for i in kept] for row in texts]
+        flush = [place for place, i in enumerate(kept) if i in right]
+        lines = table([names[i] for i in kept], cells, right=flush).splitlines()
+        if max(map(len, lines)) <= width or not last:
             break
-        if name in head:
-            kept.remove(head.index(name))
-            left_out.append(name)
-    note = [f"({len(left_out)} more columns: --csv)"] if left_out else []
-    return "\n".join([*(line[:width] for line in text().splitlines()), *note])
+        kept.remove(head.index(last.pop(0)))
+    left_out = len(head) - len(kept)
+    note = [f"({left_out} more columns: --csv)"] if left_out else []
+    return "\n".join([*(line[:width] for line in lines), *note])
 
 
 def in_order(
@@ -285,7 +278,4 @@ def _end(log: Log) -> list[Cell]:
 
 
 def _last(log: Log, name: str) -> float | None:
-    try:
-        return float(log.column(name)[-1])
-    except (InputError, IndexError):  # a log of other columns, or without a row yet
-        return None
+    return float(log.column(name)[-1]) if log.has(name) else None

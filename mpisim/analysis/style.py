@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -133,15 +133,11 @@ def place_legend(panel: Any, may_grow: bool) -> None:
     says so where they would become too small to read.
     """
     count = len(panel.get_legend_handles_labels()[0])
-    if count < 2 or (count <= INSIDE and _inside(panel)):
-        return
-    if not _beside(panel, may_grow):
+    if count > 1 and not ((count <= INSIDE and _inside(panel)) or _beside(panel, may_grow)):
         _above(panel, may_grow)
 
 
-def spread_legend(
-    figure: Any, handles: Sequence[Any], columns: int | None = None, **look: Any
-) -> Any:
+def spread_legend(figure: Any, handles: list[Any], columns: int | None = None, **look: Any) -> Any:
     """A legend above all panels, ``columns`` entries side by side; as many as fit if None."""
     look |= {"handles": handles, "loc": "outside upper center"}
     most = columns or min(len(handles), int(figure.get_figwidth() / NARROWEST))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from math import inf, isnan
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from mpisim.analysis import formatting as text
 from mpisim.analysis import theory_theorems
@@ -24,8 +24,7 @@ from mpisim.theory.smoothness import Constants, mean
 from mpisim.theory.tables import Case, Guarantee
 
 
-@dataclasses.dataclass(frozen=True)
-class Facts:
+class Facts(NamedTuple):
     """The numbers behind all parts of the report, the same on every rank.
 
     f_inf is None where no lower bound of f is available.

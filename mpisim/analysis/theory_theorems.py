@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,19 +12,9 @@ from mpisim.analysis import formatting as text
 from mpisim.core.errors import InputError
 from mpisim.methods.method_table import Method
 from mpisim.runs.setup import Setup
+from mpisim.theory import saq as paper
 from mpisim.theory.cd_adam import Theorem64
-from mpisim.theory.saq import (
-    DIANA,
-    THEOREMS,
-    Fit,
-    Quantizers,
-    Rate,
-    T,
-    nu,
-    nu_1,
-    theorem_1,
-    theorem_2,
-)
+from mpisim.theory.saq import Fit, Quantizers, Rate
 from mpisim.theory.setting import Setting
 from mpisim.theory.smoothness import mean
 from mpisim.theory.tables import Case
@@ -31,8 +22,7 @@ from mpisim.theory.tables import Case
 QUANTIZERS = {3: "block quant+", 4: "block quant+", 5: "quant+", 6: "quant+"}
 
 
-@dataclasses.dataclass(frozen=True)
-class Numbers:
+class Numbers(NamedTuple):
     """What the theorems take from Diag(L_i), the worst of all workers; the same on every rank."""
 
     nu_1: float
@@ -74,14 +64,14 @@ def _numbers(setup: Setup, quantizers: Quantizers) -> Numbers:
     diagonals = setup.problem.double().largest_hessian().diagonals()
     one = np.array([0, quantizers.d])
     rows = [
-        [nu_1(row), T(row, one), T(row, quantizers.starts)]
-        + [value for theorem in THEOREMS for value in quantizers.fit(theorem, row)]
+        [paper.nu_1(row), paper.T(row, one), paper.T(row, quantizers.starts)]
+        + [value for theorem in paper.THEOREMS for value in quantizers.fit(theorem, row)]
         for row in diagonals
     ]
-    width = 3 + 4 * len(THEOREMS)
+    width = 3 + 4 * len(paper.THEOREMS)
     worst = star.all_workers(np.array(rows).reshape(star.m, width)).max(axis=0).tolist()
     nu_1_max, T_1, T_B, *rest = worst
-    fits = {theorem: Fit(*rest[4 * i :][:4]) for i, theorem in enumerate(THEOREMS)}
+    fits = {theorem: Fit(*rest[4 * i :][:4]) for i, theorem in enumerate(paper.THEOREMS)}
     return Numbers(nu_1_max, T_1, T_B, fits)
 
 
@@ -91,7 +81,8 @@ def _saq_constants(
     n, d, blocks = setting.n, setting.d, quantizers.starts.size - 1
     kappa = setting.L_max / setting.mu
     yield "kappa", text.number(kappa), "L_max / mu"
-    yield "nu", text.number(nu(setting.c.L_i)), f"sum_i L_i / max_i L_i, from 1 to n = {n}: Def. 8"
+    most = f"sum_i L_i / max_i L_i, from 1 to n = {n}: Def. 8"
+    yield "nu", text.number(paper.nu(setting.c.L_i)), most
     trace = f"max_i sum_j L_i;jj / max_j L_i;jj, from 1 to d = {d}: Def. 8"
     yield "nu_1", text.number(numbers.nu_1), trace
     yield "T_1", text.number(numbers.T_1), "max_i |Diag(L_i)| / sqrt(d): Appendix D.2"
@@ -131,7 +122,7 @@ def _rounds(
         rates.append((rate.theorem, name, rate))
     for theorem, fit in fits.items():
         fitted = dataclasses.replace(setting, cal_L_max=fit.cal_L)
-        bound = (theorem_2 if theorem in DIANA else theorem_1)(fitted, fit.omega)
+        bound = (paper.theorem_2 if theorem in paper.DIANA else paper.theorem_1)(fitted, fit.omega)
         rates.append((theorem, QUANTIZERS[theorem], bound))
     numbers = ("omega_max", "cal-L_max", "gamma", "e-fold", "rounds")
     lines: list[tuple[str, ...]] = [("theorem", "method", "compressor", *numbers)]
@@ -145,11 +136,11 @@ def _rounds(
 def _bounds(setting: Setting, quantizers: Quantizers, numbers: Numbers) -> str:
     head = ("theorem", "", "value", "by T_1, T_B, trace", "by nu, nu_1", "O(.) with constant 1")
     L, L_max, mu = setting.c.L, setting.L_max, setting.mu
-    spread = nu(setting.c.L_i) * L_max / (setting.n * mu)
+    spread = paper.nu(setting.c.L_i) * L_max / (setting.n * mu)
     lines = []
     for theorem, fit in numbers.fits.items():
         what = "L/mu + max_i cal-L_i / (n mu)"
-        if theorem in DIANA:
+        if theorem in paper.DIANA:
             what = "L/mu + max_i (omega_i + cal-L_i / (n mu))"
         last = spread + quantizers.bound(theorem, numbers.nu_1, L_max)
         values = (L / mu + fit.goal, L / mu + fit.bound, last, quantizers.order(theorem, L_max))

@@ -11,6 +11,7 @@ import numpy as np
 
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.formatting import TABLES
+from mpisim.analysis.labels import LEFT_OUT
 from mpisim.analysis.run_groups import IGNORED, groups_of, once, require_alike
 from mpisim.core.errors import InputError
 from mpisim.core.files import write_json
@@ -22,10 +23,7 @@ from mpisim.runs.sweep.points import Point
 
 SUMMARY = "tune.json"
 # Keys that may differ between the runs that are compared.
-FREE = (
-    *("method.stepsize", "run.seed", "title", "plugin"),
-    *("run.layout", "run.ranks", "run.checkpoint_seconds", "run.debug"),
-)
+FREE = (*LEFT_OUT, "method.stepsize", "run.seed")
 TINY = np.finfo(float).tiny  # replaces 0 under the logarithm
 BURN_IN = 0.1  # share of the rows that a mean leaves out
 

@@ -12,7 +12,7 @@ from typing import Any
 import mpisim.analysis as analysis
 from mpisim.analysis.costs import Costs, parse
 from mpisim.analysis.curves import LABELS
-from mpisim.analysis.formatting import escaped, latex, table
+from mpisim.analysis.formatting import table
 from mpisim.analysis.show import fitted, in_order, run_list
 from mpisim.cli.entry import on_all_ranks
 from mpisim.cli.parser import refuse
@@ -62,15 +62,11 @@ def _selected(args: argparse.Namespace, logs: list[Log]) -> list[Log]:
 def _list(args: argparse.Namespace, logs: list[Log], folder: Path | None) -> str:
     head, rows = run_list(folder, logs, args.all_settings, more=args.form == "csv")
     rows = in_order(head, rows, args.sort, args.reverse)
-    if args.form == "markdown":
-        rows = [[escaped(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
-        head = [escaped(name) for name in head]
     if args.form is None and is_terminal(sys.stdout):
         return fitted(head, rows, shutil.get_terminal_size().columns)
     if args.form == "latex":
-        names = {"loss": LABELS["loss"], "grad_norm_sq": LABELS["grad_norm_sq"]}
-        return latex([names.get(name, name) for name in head], rows, siunitx=args.siunitx)
-    return table(head, rows, args.form or "text")
+        head = [LABELS[name] if name in ("loss", "grad_norm_sq") else name for name in head]
+    return table(head, rows, args.form or "text", siunitx=args.siunitx)
 
 
 def _costs(args: argparse.Namespace, logs: list[Log]) -> str:
@@ -84,7 +80,7 @@ def plot(args: argparse.Namespace, argv: list[str]) -> int:
     """Write a figure, or with --out FILE.html a page for the browser."""
     if args.out.suffix.lower() == PAGE:
         refuse(args, OF_FIGURES, "for a page, where the reader chooses")
-        from mpisim.analysis.commands import NETWORKS, report
+        from mpisim.analysis.report import NETWORKS, report
 
         how = args.network or NETWORKS, args.target, args.title or "", args.where, args.best
         fleets = [build(Fleet, {"links": text}, "fleet") for text in args.fleet]
@@ -124,12 +120,13 @@ def _curves(args: argparse.Namespace) -> Any:
 
 
 def export(args: argparse.Namespace, argv: list[str]) -> int:
-    rows, paths = analysis.rows, analysis.log_files.find(args.logs)
+    files = analysis.log_files
+    paths = files.find(args.logs)
     out = _output(args, paths)
-    logs = _selected(args, analysis.log_files.readable(paths)[0])
-    root = analysis.log_files.root(args.logs, paths)
-    write = rows.to_csv if out.suffix.lower() == ".csv" else rows.to_parquet
-    write_file(out, write(rows.all_rows(logs, root, args.all_settings)), InputError)
+    logs = _selected(args, files.readable(paths)[0])
+    root = files.folder_of(args.logs, paths)
+    write = files.to_csv if out.suffix.lower() == ".csv" else files.to_parquet
+    write_file(out, write(files.all_rows(logs, root, args.all_settings)), InputError)
     print(out)
     return 0
 
@@ -153,7 +150,7 @@ def _output(args: argparse.Namespace, logs: list[Path]) -> Path:
 
 def fleet(args: argparse.Namespace, argv: list[str]) -> int:
     """Print what runs would take if each client had a link of its own."""
-    from mpisim.analysis.fleet.table import FleetCosts, draw
+    from mpisim.analysis.fleet_table import FleetCosts, draw
 
     ms = args.fedscale
     require(args.draws >= 1, "--draws", args.draws, "an integer >= 1")
@@ -172,7 +169,7 @@ def fleet(args: argparse.Namespace, argv: list[str]) -> int:
 
 def _fleets(args: argparse.Namespace, logs: list[Log]) -> list[Fleet]:
     """Those of --fleet, or the logs' own, with the keys of --set."""
-    from mpisim.analysis.fleet.table import of_logs
+    from mpisim.analysis.fleet_table import of_logs
 
     tables: list[dict[str, Any]] = []
     for text in args.fleet:
@@ -200,8 +197,8 @@ def verify(args: argparse.Namespace, argv: list[str]) -> int:
     """
 
     def body(comm) -> int:
-        from mpisim.analysis.verify.archive import examine_archive, is_archive
-        from mpisim.analysis.verify.checks import examine
+        from mpisim.analysis.artifact import examine_archive, is_archive
+        from mpisim.analysis.verify import examine
         from mpisim.comm.job import on_first
         from mpisim.runs import plugins
         from mpisim.runs.log.reader import read

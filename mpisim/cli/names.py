@@ -1,10 +1,14 @@
-"""`mpisim methods`, `compressors`, `problems`: what there is, a line each; and `mpisim card`."""
+"""`mpisim methods`, `compressors`, `problems`: what there is, a line each; and `mpisim card`.
+
+Also `mpisim new`: plugins, studies and jobs from templates; and `mpisim check` of plugins.
+"""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import inspect
+import shlex
 import shutil
 import sys
 import typing
@@ -13,7 +17,7 @@ from io import BytesIO
 from typing import Any
 
 from mpisim.analysis.formatting import columns
-from mpisim.cli.entry import on_first_rank
+from mpisim.cli.entry import on_first_rank, require_mpi
 from mpisim.compressors import COMPRESSORS
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose, describe
@@ -23,6 +27,7 @@ from mpisim.methods.method_table import METHODS
 from mpisim.methods.optimizers import OPTIMIZERS
 from mpisim.problems import PROBLEMS
 from mpisim.runs.experiment import apply
+from mpisim.runs.host import guarded
 
 Kinds = dict[str, tuple[type, ...]]
 KINDS: dict[str, Callable[[], Kinds]] = {
@@ -31,6 +36,14 @@ KINDS: dict[str, Callable[[], Kinds]] = {
     },
     "compressors": lambda: {n: (kind,) for n, kind in COMPRESSORS.items()},
     "problems": lambda: {n: (kind,) for n, kind in PROBLEMS.items()},
+}
+# What an experiment with each kind of plugin has.
+SETTINGS = {
+    "compressor": "compressor.name={} --set compressor.k=10",
+    "estimator": "method.name={}",
+    "method": "method.name={}",
+    "problem": "problem.name={}",
+    "metric": "'run.columns=[\"{}\"]'",
 }
 PICTURES = (".png", ".pdf", ".svg", ".html")  # of a card
 
@@ -104,7 +117,7 @@ def _write_card(args: argparse.Namespace, spec: dict[str, Any]) -> None:
     given = card.vectors_of(args.vectors) if args.vectors else None
     if given is not None:
         dimensions = list(dict.fromkeys([*dimensions, given.shape[1]]))
-    text = card.card(spec, dimensions, given)
+    text = "\n".join(card.lines(spec, dimensions, given))
     print(text, flush=True)
     if out and out.suffix.lower() == ".html":
         picture = BytesIO()
@@ -114,3 +127,61 @@ def _write_card(args: argparse.Namespace, spec: dict[str, Any]) -> None:
         plot.save(card.chart(dimensions[0], spec), out)
     if out:
         print(f"wrote {out}")
+
+
+def new(args: argparse.Namespace, argv: list[str]) -> int:
+    """Run ``mpisim new compressor|estimator|method|problem|metric``."""
+    from mpisim.testing.new import create
+
+    kind = args.words[-1]
+    plugin, test = create(kind, args.name, args.folder, getattr(args, "like", ""))
+    settings = SETTINGS[kind].format(args.name)
+    print(f"{plugin}\n{test}\n")
+    file = shlex.quote(str(plugin))
+    for command, text in (
+        (f"mpisim check {file}", "does it keep its promises"),
+        (f"python -m pytest {shlex.quote(str(test))}", "the same, and tests of its own"),
+        (f"mpisim run --plugin {file} --set {settings} ...", "use it"),
+    ):
+        print(f"{command:<64} # {text}")
+    return 0
+
+
+def new_study(args: argparse.Namespace, argv: list[str]) -> int:
+    from mpisim.analysis.study.figure import create
+
+    for path in create(args.folder):
+        print(path)
+    print(f"\nmpisim study {args.folder}         # its figures")
+    print(f"mpisim study {args.folder} fig1    # run, draw")
+    return 0
+
+
+def new_job(args: argparse.Namespace, argv: list[str]) -> int:
+    from mpisim.testing.new import create_job
+
+    file = create_job(args.file)
+    print(f"{file}\n\nsbatch {file} run first.toml --out logs/first.h5")
+    print(f"sbatch --array=1-8 --nodes=1 --ntasks=1 {file} sweep grid.toml")
+    return 0
+
+
+def check_plugins(args: argparse.Namespace, argv: list[str]) -> int:
+    """Print a line for each check; 1 if one failed."""
+    from mpisim.testing import check
+    from mpisim.testing.moments import DRAWS, ERROR_RATE
+
+    require_mpi()
+
+    def body(comm) -> int:
+        outcomes = check(args.plugins, comm, lambda one: print(one, flush=True))
+        failed = sum(one.failed for one in outcomes)
+        skipped = sum(one.status == "not checked" for one in outcomes)
+        if comm.rank == 0:
+            print(f"{len(outcomes)} checks: {failed} failed, {skipped} not applicable")
+            if any(one.subject.startswith("compressor ") for one in outcomes):
+                rate = f"a right compressor fails in at most {ERROR_RATE:g} of all cases"
+                print(f"omega, alpha, zeta: by {DRAWS} draws; {rate}")
+        return int(comm.bcast(failed) > 0)
+
+    return guarded(body)

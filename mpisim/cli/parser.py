@@ -116,17 +116,19 @@ def _limit(text: str) -> float | None:
 _limit.__name__ = "number or auto"  # argparse names it in its message
 
 
-def _shell(text: str) -> str:
-    if text not in SHELLS:
-        allowed = ", ".join(SHELLS)
+def _checked(text: str, good: bool, allowed: str) -> None:
+    if not good:
         raise argparse.ArgumentTypeError(f"{text!r} is not allowed; it must be {allowed}")
+
+
+def _shell(text: str) -> str:
+    _checked(text, text in SHELLS, ", ".join(SHELLS))
     return text
 
 
 def _jobs(text: str) -> int:
     number = len(usable_cores()) if text == "auto" else int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; it must be at least 1 or auto")
+    _checked(text, number >= 1, "at least 1 or auto")
     return number
 
 
@@ -135,10 +137,7 @@ def _shard(text: str) -> Any:
 
     match = re.fullmatch(r"(\d+)/(\d+)", text, re.ASCII)
     shard = Shard(int(match[1]), int(match[2])) if match else Shard(0)
-    if not 1 <= shard.part <= shard.parts:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not allowed; it must be I/N with integers 1 <= I <= N"
-        )
+    _checked(text, 1 <= shard.part <= shard.parts, "I/N with integers 1 <= I <= N")
     return shard
 
 

@@ -6,18 +6,21 @@ import argparse
 import sys
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from mpisim.cli.entry import command_line, on_all_ranks, prepare_mpi, run_sweeps
+from mpisim.comm.job import on_first
 from mpisim.core import machine
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 from mpisim.core.terminal import is_terminal, report
-
-if TYPE_CHECKING:
-    from mpisim.runs.experiment import Experiment
-    from mpisim.runs.metrics import End
-    from mpisim.runs.sweep.points import Point, Spread
+from mpisim.runs import plugins
+from mpisim.runs.experiment import Experiment, read, read_toml
+from mpisim.runs.identity import config_digest
+from mpisim.runs.labels import headline
+from mpisim.runs.metrics import End
+from mpisim.runs.progress import duration
+from mpisim.runs.stop import EXIT_CODES, STOPPED
 
 
 def run(args: argparse.Namespace, argv: list[str]) -> int:
@@ -30,7 +33,6 @@ def run(args: argparse.Namespace, argv: list[str]) -> int:
     def body(comm) -> int:
         from mpisim.runs.loop import run
         from mpisim.runs.record import Output
-        from mpisim.runs.stop import EXIT_CODES, STOPPED
 
         if isinstance(planned, Exception):
             raise planned
@@ -47,10 +49,6 @@ def run(args: argparse.Namespace, argv: list[str]) -> int:
 
 def _read(args: argparse.Namespace) -> tuple[Experiment, Path] | Exception:
     """The experiment and its log, or why there is none, which all ranks report together."""
-    from mpisim.runs import plugins
-    from mpisim.runs.experiment import read
-    from mpisim.runs.identity import config_digest
-
     if args.file is None and not args.set:
         return InputError(
             "a file is needed: mpisim run FILE.toml; docs/tutorial/first-run.md has one to copy"
@@ -68,8 +66,6 @@ def _read(args: argparse.Namespace) -> tuple[Experiment, Path] | Exception:
 
 def _announce(experiment: Experiment, out: Path) -> None:
     """What runs and where the log goes: under mpirun, which shows nothing by itself, or live."""
-    from mpisim.runs.labels import headline
-
     if machine.launched() or is_terminal(sys.stdout):
         print(headline(experiment, machine.launched_ranks(), out), flush=True)
 
@@ -83,8 +79,6 @@ def _done(result: End, out: Path) -> str:
 
 def _pace(result: End) -> str:
     """Seconds of the rounds, and rounds a second; nothing for a log that was complete before."""
-    from mpisim.runs.progress import duration
-
     if result.before:
         return ""
     attributes = result.attributes
@@ -99,12 +93,10 @@ def _pace(result: End) -> str:
 
 
 def sweep(args: argparse.Namespace, argv: list[str]) -> int:
-    from mpisim.runs.sweep.points import exit_code
-
-    return run_sweeps(args, lambda comm: exit_code(_run_grid(args, argv, comm)[1]))
+    return run_sweeps(args, lambda comm: _run_grid(args, argv, comm)[2])
 
 
-def spread_of(args: argparse.Namespace) -> Spread:
+def spread_of(args: argparse.Namespace) -> Any:
     """What --ranks-per-run, --jobs, --separate and, where there is one, --shard say."""
     from mpisim.runs.sweep.points import Shard, Spread
 
@@ -112,15 +104,13 @@ def spread_of(args: argparse.Namespace) -> Spread:
     return Spread(args.ranks_per_run, args.jobs, shard, args.separate)
 
 
-def _run_grid(args: argparse.Namespace, argv: list[str], comm) -> tuple[Path, list[Point]]:
-    """Run what is missing of the grid; the folder of the logs, and all points."""
-    from mpisim.comm.job import on_first
-    from mpisim.runs.experiment import read_toml
+def _run_grid(args: argparse.Namespace, argv: list[str], comm) -> tuple[Path, list[Any], int]:
+    """Run what is missing of the grid; the folder of the logs, all points, and the exit code."""
+    from mpisim.runs.sweep import grid as grids
     from mpisim.runs.sweep.executor import sweep
-    from mpisim.runs.sweep.grid import read
-    from mpisim.runs.sweep.points import counts
+    from mpisim.runs.sweep.points import counts, exit_code
 
-    folder, grid = on_first(comm, lambda: read(args.file, args.set))
+    folder, grid = on_first(comm, lambda: grids.read(args.file, args.set))
     if comm.rank == 0 and len(grid) == 1 and "sweep" not in read_toml(args.file):
         report(f"mpisim: {args.file}: has no [sweep], so it is a grid of one point")
     folder = args.out or folder
@@ -128,7 +118,7 @@ def _run_grid(args: argparse.Namespace, argv: list[str], comm) -> tuple[Path, li
     points = sweep(folder, grid, comm, *how)
     if comm.rank == 0:
         print(f"{counts(points)}; logs in {folder}", flush=True)
-    return folder, points
+    return folder, points, exit_code(points)
 
 
 def tune(args: argparse.Namespace, argv: list[str]) -> int:
@@ -137,10 +127,8 @@ def tune(args: argparse.Namespace, argv: list[str]) -> int:
 
     def body(comm) -> int:
         from mpisim.analysis.tune import report
-        from mpisim.runs.sweep.points import exit_code
 
-        folder, points = _run_grid(args, argv, comm)
-        code = exit_code(points)
+        folder, points, code = _run_grid(args, argv, comm)
         if comm.rank == 0 and code == 0:
             print(report(points, args.criterion, folder))
         return code
@@ -153,7 +141,6 @@ def theory(args: argparse.Namespace, argv: list[str]) -> int:
 
     def body(comm) -> int:
         from mpisim.analysis.theory_report import report
-        from mpisim.runs.experiment import read
 
         text = report(read(args.file, args.set), args.epsilon, comm)
         if comm.rank == 0:

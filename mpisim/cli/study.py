@@ -11,12 +11,11 @@ from random import randrange
 from mpisim.analysis.claims import Claim, markdown, overview, sensitivities
 from mpisim.analysis.commands import artifact as write_artifact
 from mpisim.analysis.commands import read_claims
-from mpisim.analysis.results.page import judge_again, record, write_page
-from mpisim.analysis.study import Job, Study, find, load, studies
-from mpisim.analysis.study.figure import draw, write_drawn
+from mpisim.analysis.repeat import repeat
+from mpisim.analysis.results_page import judge_again, record, write_page
+from mpisim.analysis.study import Job, Study, find, load
+from mpisim.analysis.study.figure import FILE, draw, studies, write_drawn
 from mpisim.analysis.study.figure import overview as list_figures
-from mpisim.analysis.study.load import FILE
-from mpisim.analysis.verify.repeat import repeat
 from mpisim.cli.entry import command_line, run_sweeps
 from mpisim.cli.parser import refuse
 from mpisim.cli.runs import spread_of

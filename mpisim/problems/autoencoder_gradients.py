@@ -82,16 +82,16 @@ def add_pixel(start, stop, rows, values, levels, weights, codes, ridge, j, y, s,
         store(y, at + LANES, y_1)
         store(y, at + 2 * LANES, y_2)
         store(y, at + 3 * LANES, y_3)
-    two = np.uint64(2)  # width is even
-    for u in range(np.uint64(width & -WIDE), np.uint64(width), two):
-        at, to = np.uint64(j) + u, np.uint64(s) + u
-        y_0, y_1 = ridge[at], ridge[at + np.uint64(1)]
+    one, two = np.uint64(1), np.uint64(2)  # width is even
+    for c in range(np.uint64(width & -WIDE), np.uint64(width), two):
+        here, to = np.uint64(j) + c, np.uint64(s) + c
+        z_0, z_1 = ridge[here], ridge[here + one]
         for e in range(np.uint64(start), np.uint64(stop)):
             image = np.uint64(rows[e])
-            level, at = levels[values[e]] * weights[image], image * np.uint64(width) + u
-            y_0 += level * codes[at]
-            y_1 += level * codes[at + np.uint64(1)]
-        y[to], y[to + np.uint64(1)] = y_0, y_1
+            share, here = levels[values[e]] * weights[image], image * np.uint64(width) + c
+            z_0 += share * codes[here]
+            z_1 += share * codes[here + one]
+        y[to], y[to + one] = z_0, z_1
 
 
 @njit(cache=True, forceinline=True)

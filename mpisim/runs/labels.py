@@ -135,16 +135,16 @@ def _shown(key: str, value: Any, letters: Mapping[str, str] | None) -> bool:
 def parameter(key: str, value: Any, letters: Mapping[str, str] | None = None) -> str:
     """A parameter and its value: ``K = 10``, ``γ = 4 × theory``, ``bias``."""
     symbol = (letters or {}).get(key) or PARAMETERS.get(key, key.replace("_", " "))
-    if isinstance(value, dict) and "theory" in value:
-        under = f" ({value['condition']})" if "condition" in value else ""
-        return f"{symbol} = {number(value['theory'])} × theory{under}"
     if value is True or value is False:
         return symbol if value else f"no {symbol}"
     return f"{symbol} = {number(value)}"
 
 
 def number(value: Any) -> str:
-    """A value, floats with four digits."""
+    """A value, floats with four digits, multiples of the theory step as ``4 × theory (PL)``."""
+    if isinstance(value, dict) and "theory" in value:
+        under = f" ({value['condition']})" if "condition" in value else ""
+        return f"{number(value['theory'])} × theory{under}"
     if isinstance(value, float) and math.isfinite(value):
         return f"{value:.4g}"
     return str(value)

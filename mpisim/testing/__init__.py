@@ -15,10 +15,9 @@ of one object. Each is a function of its own in `mpisim.testing.compressor` and
 """
 
 from mpisim.testing.compressor import DOUBLE, SINGLE, compressor_checks
-from mpisim.testing.outcome import Broken, Check, NotChecked, Outcome, assert_all
 from mpisim.testing.plugins import check
 from mpisim.testing.problem import problem_checks
-from mpisim.testing.runs import differences
+from mpisim.testing.runs import Broken, Check, NotChecked, Outcome, assert_all, differences
 
 __all__ = ["DOUBLE", "SINGLE", "Broken", "Check", "NotChecked", "Outcome"]
 __all__ += ["assert_all", "check", "compressor_checks", "differences", "problem_checks"]

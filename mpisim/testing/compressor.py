@@ -14,7 +14,7 @@ import numpy as np
 from mpisim.compressors.base import Compressor
 from mpisim.core.errors import InputError
 from mpisim.testing.moments import DRAWS, alpha, density, draw, omega, vectors
-from mpisim.testing.outcome import Broken, Check, NotChecked
+from mpisim.testing.runs import Broken, Check, NotChecked, demand
 from mpisim.wire.base import Precision
 
 SINGLE = Precision(np.dtype("float32"), np.dtype("float64"))
@@ -83,14 +83,14 @@ def round_trip(compressor: Compressor, v: np.ndarray) -> None:
     message, form = compressor.compress(v, drawn), compressor.form(drawn)
     packed, decoded = message.encode(), message.decoded()
     where = f"{len(v)} workers, d = {v.shape[1]}"
-    if decoded.shape != v.shape or decoded.dtype != compressor.precision.arithmetic:
-        wrong = f"decoded() is {decoded.dtype} {decoded.shape}, not {v.dtype} {v.shape}"
-        raise Broken(f"{where}: {wrong}")
+    right = decoded.shape == v.shape and decoded.dtype == compressor.precision.arithmetic
+    wrong = f"decoded() is {decoded.dtype} {decoded.shape}, not {v.dtype} {v.shape}"
+    demand(right, f"{where}: {wrong}")
     for again in (form.decode(packed.data, packed.sizes), message.arrived(packed)):
-        if again.decoded().tobytes() != decoded.tobytes():
-            raise Broken(f"{where}: the server decodes another vector than the worker")
-        if again.encode().data.tobytes() != packed.data.tobytes():
-            raise Broken(f"{where}: the decoded message has another encoding")
+        same = again.decoded().tobytes() == decoded.tobytes()
+        demand(same, f"{where}: the server decodes another vector than the worker")
+        same = again.encode().data.tobytes() == packed.data.tobytes()
+        demand(same, f"{where}: the decoded message has another encoding")
 
 
 def charged(compressor: Compressor, v: np.ndarray) -> None:
@@ -102,23 +102,22 @@ def charged(compressor: Compressor, v: np.ndarray) -> None:
         for i in np.flatnonzero((framing < 0) | (framing > HEADER)):
             sent = 8 * packed.sizes[i]
             raise Broken(f"{name} has {bits[i]} bits for a message of {sent} bits")
-    if not np.array_equal(message.payload_bits, packed.payload_bits):
-        charges = f"encode() charges {packed.payload_bits}"
-        raise Broken(f"payload_bits {message.payload_bits}, but {charges}")
+    bits, encoded = message.payload_bits, packed.payload_bits
+    demand(np.array_equal(bits, encoded), f"payload_bits {bits}, but encode() charges {encoded}")
     paper = compressor.paper_bits(message)
-    if np.shape(paper) != (len(v),) or np.any(np.asarray(paper) < 0):
-        allowed = f"a number >= 0 for each of {len(v)} workers"
-        raise Broken(f"paper_bits is {paper!r}; it must have {allowed}")
+    right = np.shape(paper) == (len(v),) and not np.any(np.asarray(paper) < 0)
+    allowed = f"a number >= 0 for each of {len(v)} workers"
+    demand(right, f"paper_bits is {paper!r}; it must have {allowed}")
 
 
 def form_sizes(compressor: Compressor, v: np.ndarray) -> None:
     """Receivers that know the sizes beforehand cut the bytes at the right places."""
     drawn = draw(len(v))
     packed, sizes = compressor.compress(v, drawn).encode(), compressor.form(drawn).sizes
-    if packed.data.size != packed.sizes.sum():
-        raise Broken(f"the sizes add up to {packed.sizes.sum()}, the bytes are {packed.data.size}")
-    if sizes is not None and not np.array_equal(sizes, packed.sizes):
-        raise Broken(f"the form says {sizes}, encoded are {packed.sizes} bytes")
+    total, size = packed.sizes.sum(), packed.data.size
+    demand(size == total, f"the sizes add up to {total}, the bytes are {size}")
+    right = sizes is None or np.array_equal(sizes, packed.sizes)
+    demand(right, f"the form says {sizes}, encoded are {packed.sizes} bytes")
 
 
 def alike(compressor: Compressor, v: np.ndarray) -> None:
@@ -130,30 +129,29 @@ def alike(compressor: Compressor, v: np.ndarray) -> None:
         cuts = list(pairwise(split))
         blocks = [compressor.compress(v[a:b], draw(b - a, first=a)) for a, b in cuts]
         where = f"{len(v)} workers in blocks of {', '.join(str(b - a) for a, b in cuts)}"
-        if len({block.form.sizes is None for block in blocks}) > 1:
-            raise Broken(f"{where}: only some blocks know the sizes of their messages")
-        data = np.concatenate([block.encode().data for block in blocks])
-        if data.tobytes() != together.encode().data.tobytes():
-            raise Broken(f"{where}: other bytes than in one block")
-        if np.vstack([b.decoded() for b in blocks]).tobytes() != together.decoded().tobytes():
-            raise Broken(f"{where}: other vectors than in one block")
+        unlike = len({block.form.sizes is None for block in blocks}) > 1
+        demand(not unlike, f"{where}: only some blocks know the sizes of their messages")
+        data = np.concatenate([block.encode().data for block in blocks]).tobytes()
+        same = data == together.encode().data.tobytes()
+        demand(same, f"{where}: other bytes than in one block")
+        same = np.vstack([b.decoded() for b in blocks]).tobytes() == together.decoded().tobytes()
+        demand(same, f"{where}: other vectors than in one block")
 
 
 def stateless(compressor: Compressor, v: np.ndarray) -> None:
     """A message depends on v and the draw alone, and keeps its values."""
     first, reused = compressor.compress(v.copy(), draw(len(v))), v.copy()
     message = compressor.compress(reused, draw(len(v)))
-    before = message.decoded().copy()
-    if first.decoded().tobytes() != before.tobytes():
-        raise Broken("compressing the same vectors again gives another message")
+    before = message.decoded().tobytes()
+    same = first.decoded().tobytes() == before
+    demand(same, "compressing the same vectors again gives another message")
     compressor.compress(2 * v[::-1], draw(len(v), round=8))
     reused[:] = 9
-    if message.decoded().tobytes() != before.tobytes():
-        why = "when its vectors do, or when the next ones are compressed"
-        raise Broken(f"a message changes {why}")
+    why = "when its vectors do, or when the next ones are compressed"
+    demand(message.decoded().tobytes() == before, f"a message changes {why}")
     for other in (np.asfortranarray(v), np.repeat(v, 2, axis=1)[:, ::2]):
-        if compressor.compress(other, draw(len(v))).decoded().tobytes() != before.tobytes():
-            raise Broken("the message depends on how v lies in memory")
+        same = compressor.compress(other, draw(len(v))).decoded().tobytes() == before
+        demand(same, "the message depends on how v lies in memory")
 
 
 def keeps_nothing(spec: Compressor) -> None:
@@ -171,11 +169,10 @@ def keeps_nothing(spec: Compressor) -> None:
     for k in range(4):
         after_many.compress(k * v, draw(WORKERS, round=k)).encode()
     other = after_many.compress(v, last).decoded()
-    if name := _difference(vars(after_many), vars(alone)):
-        why = "changes in a run, but a compressor has no state: no checkpoint would hold it"
-        raise Broken(f"its attribute {name} {why}")
-    if message.tobytes() != other.tobytes():
-        raise Broken("a message depends on those of earlier rounds")
+    name = _difference(vars(after_many), vars(alone))
+    why = "changes in a run, but a compressor has no state: no checkpoint would hold it"
+    demand(not name, f"its attribute {name} {why}")
+    demand(message.tobytes() == other.tobytes(), "a message depends on those of earlier rounds")
 
 
 def _difference(a: Any, b: Any, name: str = "") -> str:

@@ -22,8 +22,7 @@ from mpisim.runs.experiment import Experiment
 from mpisim.runs.labels import Tables
 from mpisim.runs.log.reader import read
 from mpisim.runs.setup import Setup
-from mpisim.testing.outcome import Broken, NotChecked
-from mpisim.testing.runs import Trial, run
+from mpisim.testing.runs import Broken, NotChecked, Trial, run
 
 MOVES, STILL = 6, 3000  # rounds in which the point moves, and in which it stands still
 # What the mean estimate over the last half may be off by, relative to the workers' gradients: some

@@ -22,7 +22,7 @@ import numpy as np
 
 from mpisim.compressors.base import Compressor
 from mpisim.core.rng import Draw, Streams
-from mpisim.testing.outcome import Broken, NotChecked
+from mpisim.testing.runs import Broken, NotChecked
 from mpisim.wire.base import Precision
 
 DRAWS = 4000

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 from mpisim.comm.communicators import Comm, OneProcess
 from mpisim.compressors import make
@@ -28,9 +28,8 @@ from mpisim.runs.metrics import METRICS
 from mpisim.testing import runs
 from mpisim.testing.compressor import compressor_checks
 from mpisim.testing.method import THEORY, finds_gradient, theory_step
-from mpisim.testing.outcome import Broken, Check, NotChecked, Outcome
 from mpisim.testing.problem import problem_checks
-from mpisim.testing.runs import Trial
+from mpisim.testing.runs import Broken, Check, NotChecked, Outcome, Trial
 
 KINDS: dict[str, Registry[Any]] = {
     "compressor": COMPRESSORS,
@@ -52,8 +51,7 @@ QUADRATIC = {"name": "quadratic", "workers": WORKERS, "dimension": 20, "noise": 
 MARINA = {"name": "marina", "p": 0.3}
 
 
-@dataclasses.dataclass(frozen=True)
-class Subject:
+class Subject(NamedTuple):
     """One thing that a plugin registers, with one of its tables.
 
     kind : a key of `KINDS`; ``method`` for an estimator that has a method of its name

@@ -14,7 +14,7 @@ from mpisim.core.arrays import EVALUATION, HOST, is_tensor, to_host
 from mpisim.core.errors import InputError
 from mpisim.problems.base import Problem
 from mpisim.problems.explicit import ExplicitProblem
-from mpisim.testing.outcome import Broken, Check, NotChecked
+from mpisim.testing.runs import Broken, Check, NotChecked, demand
 
 N = 5  # workers
 SEED = 1
@@ -81,18 +81,17 @@ def shapes(problem: Problem) -> None:
         ("rows", np.shape(problem.rows), (m,)),
         ("initial_point()", np.shape(problem.initial_point()), (d,)),
     ):
-        if shape != right:
-            raise Broken(f"{name} has shape {shape}, not {right}")
+        demand(shape == right, f"{name} has shape {shape}, not {right}")
     for x in points(problem):
         losses, gradients = problem.losses_and_gradients(x)
         for name, one, other, shape in (
             ("losses", losses, problem.losses(x), (m,)),
             ("gradients", gradients, problem.gradients(x), (m, d)),
         ):
-            if np.shape(one) != shape or one.dtype != np.float64:
-                raise Broken(f"{name} are {one.dtype} {np.shape(one)}, not float64 {shape}")
-            if one.tobytes() != np.asarray(other).tobytes():
-                raise Broken(f"{name}(x) and losses_and_gradients(x) differ")
+            fits = np.shape(one) == shape and one.dtype == np.float64
+            demand(fits, f"{name} are {one.dtype} {np.shape(one)}, not float64 {shape}")
+            same = one.tobytes() == np.asarray(other).tobytes()
+            demand(same, f"{name}(x) and losses_and_gradients(x) differ")
 
 
 def slopes(problem: Problem) -> None:
@@ -123,15 +122,13 @@ def full_batch(problem: Problem) -> None:
         near = BATCH_TOLERANCE * max(float(np.abs(gradient).max(initial=0)), 1e-8)
         halves = [half for half in np.split(samples, [rows // 2], axis=1) if half.size]
         several = np.add.reduce([h.size * problem.batch_gradients(x, h) for h in halves]) / rows
-        for name, mean in (
-            ("a batch", problem.batch_gradients(x, samples)),
-            ("two batches", several),
-        ):
-            if mean.shape != gradient.shape:
-                raise Broken(f"{name} of all samples has shape {mean.shape}, not {gradient.shape}")
-            if not (worst := np.abs(mean - gradient).max(initial=0)) <= near:
-                size = f"the gradient {gradient.max():.3g}"
-                raise Broken(f"{name} of all samples is {worst:.3g} off, {size}")
+        means = {"a batch": problem.batch_gradients(x, samples), "two batches": several}
+        for name, mean in means.items():
+            what, shape = f"{name} of all samples", gradient.shape
+            demand(mean.shape == shape, f"{what} has shape {mean.shape}, not {shape}")
+            worst = np.abs(mean - gradient).max(initial=0)
+            size = f"the gradient {gradient.max(initial=0):.3g}"
+            demand(worst <= near, f"{what} is {worst:.3g} off, {size}")
 
 
 def alike(spec: Problem) -> None:
@@ -140,14 +137,14 @@ def alike(spec: Problem) -> None:
     for split in SPLITS:
         blocks = [load(spec, first, count) for first, count in split]
         where = f"blocks of {', '.join(str(count) for _, count in split)} workers"
-        if len({block.identity for block in [together, *blocks]}) > 1:
-            raise Broken(f"{where}: identity differs")
+        identities = {block.identity for block in [together, *blocks]}
+        demand(len(identities) == 1, f"{where}: identity differs")
         for x in points(together):
             results = zip(*(block.losses_and_gradients(x) for block in blocks), strict=True)
             one_block = together.losses_and_gradients(x)
             for name, one, several in zip(("losses", "gradients"), one_block, results, strict=True):
-                if one.tobytes() != np.concatenate(several).tobytes():
-                    raise Broken(f"{where}: other {name} than in one block")
+                same = one.tobytes() == np.concatenate(several).tobytes()
+                demand(same, f"{where}: other {name} than in one block")
 
 
 def kept(problem: Problem) -> None:
@@ -157,8 +154,7 @@ def kept(problem: Problem) -> None:
     before = [result.tobytes() for result in results]
     problem.losses_and_gradients(y)
     problem.batch_gradients(y, np.zeros((problem.m, 1), np.int64))
-    if [result.tobytes() for result in results] != before:
-        raise Broken("a later call changes them")
+    demand([result.tobytes() for result in results] == before, "a later call changes them")
 
 
 def parts(problem: Problem) -> None:
@@ -166,14 +162,14 @@ def parts(problem: Problem) -> None:
     members = np.arange(0, problem.m, 2)
     for x in points(problem):
         gradients = problem.gradients(x)
-        if problem.gradients_of(x, members).tobytes() != gradients[members].tobytes():
-            raise Broken("gradients_of differs from gradients")
+        same = problem.gradients_of(x, members).tobytes() == gradients[members].tobytes()
+        demand(same, "gradients_of differs from gradients")
         if isinstance(problem, ExplicitProblem):
             row = np.arange(problem.d)[:: max(1, problem.d // 5)]
             ptr = np.arange(problem.m + 1) * row.size
             coordinates = problem.lazy_gradients(x).take(ptr, np.tile(row, problem.m))
-            if coordinates.tobytes() != gradients[:, row].tobytes():
-                raise Broken("coordinates differ from gradients")
+            same = coordinates.tobytes() == gradients[:, row].tobytes()
+            demand(same, "coordinates differ from gradients")
 
 
 def smooth(problem: Problem) -> None:
@@ -204,7 +200,8 @@ def promises(problem: Problem) -> None:
     for y in others:
         rise = ((problem.gradients(x) - problem.gradients(y)) * (x - y)).sum(axis=1)
         scale = np.abs(problem.gradients(x)).sum() + 1
-        if problem.convex and (rise < -1e-9 * scale).any():
-            raise Broken(f"worker {int(rise.argmin())}: f_i is not convex between two points")
-        if problem.nonnegative and problem.m == problem.n and problem.losses(y).mean() < 0:
-            raise Broken(f"f is {problem.losses(y).mean():.6g} at a point")
+        concave = problem.convex and (rise < -1e-9 * scale).any()
+        where = "between two points"
+        demand(not concave, f"worker {int(rise.argmin())}: f_i is not convex {where}")
+        f, bounded = problem.losses(y).mean(), problem.nonnegative and problem.m == problem.n
+        demand(not (bounded and f < 0), f"f is {f:.6g} at a point")

@@ -1,4 +1,7 @@
-"""Small runs: in one and in two parts, in one process and on several ranks, and their logs."""
+"""Checks that raise, and their outcomes as lines; and small runs, whose logs are compared.
+
+They are in one and in two parts, in one process and on several ranks.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
@@ -23,7 +27,6 @@ from mpisim.runs import api
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.labels import Tables
 from mpisim.runs.log.reader import read
-from mpisim.testing.outcome import Broken, NotChecked
 
 FIRST, LAST = 7, 16  # rounds of the first part, and of the run
 RANKS = 3
@@ -39,9 +42,81 @@ OPEN_MPI = {
 }
 
 
-def run(
-    tables: Tables, log: Path, comm: Comm | None = None, rounds: int = LAST, **how: Any
-) -> None:
+class Broken(AssertionError):
+    """What a check demands does not hold; the message, one line, says why."""
+
+
+def demand(condition: object, why: str) -> None:
+    """Raise `Broken` unless the condition holds."""
+    if not condition:
+        raise Broken(why)
+
+
+class NotChecked(Exception):
+    """A check does not apply; the message says why."""
+
+
+class Outcome(NamedTuple):
+    """One line of `mpisim check`.
+
+    subject : what is checked: ``compressor firstk (k = 3)``
+    what : what must hold
+    status : ok, failed, or not checked
+    why : it failed, or was not checked
+    """
+
+    subject: str
+    what: str
+    status: str
+    why: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether a promise is broken."""
+        return self.status == "failed"
+
+    def __str__(self) -> str:
+        mark = "--" if self.status == "not checked" else self.status
+        return f"{mark:<8}{self.subject}: {self.what}" + (f": {self.why}" if self.why else "")
+
+
+class Check(NamedTuple):
+    """What must hold, and the function that raises `Broken` if it does not."""
+
+    what: str
+    run: Callable[[], object]
+
+    def outcome(self, subject: str) -> Outcome:
+        """Run it. Any exception of a plugin fails it, with the line that raised it."""
+        try:
+            self.run()
+        except NotChecked as reason:
+            return Outcome(subject, self.what, "not checked", str(reason))
+        except (Exception, SystemExit) as error:
+            return Outcome(subject, self.what, "failed", one_line(error))
+        return Outcome(subject, self.what, "ok")
+
+
+def assert_all(checks: Iterable[Check]) -> None:
+    """Run checks in a test; those that do not apply are passed over."""
+    for check in checks:
+        outcome = check.outcome("")
+        assert not outcome.failed, f"{check.what}: {outcome.why}"
+
+
+def one_line(error: BaseException) -> str:
+    """An exception in one line, with the last line outside of the package that it went through."""
+    text = " ".join(str(error).split())
+    if isinstance(error, MpisimError | Broken):
+        return text
+    text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if PACKAGE not in Path(frame.filename).parents and "site-packages" not in frame.filename:
+            return f"{frame.filename}:{frame.lineno}: {text}"
+    return text
+
+
+def run(tables: Tables, log: Path, comm: Any = None, rounds: int = LAST, **how: Any) -> None:
     """Run an experiment on ``comm``, by default in this process."""
     tables = tables | {"run": tables["run"] | {"rounds": rounds}}
     api.run(Experiment.from_dict(tables), comm or OneProcess(), log, **how)  # type: ignore[arg-type]
@@ -49,8 +124,8 @@ def run(
 
 def require_same(log: Path, other: Path) -> None:
     """Two logs agree, clocks apart."""
-    if different := differences(log, other):
-        raise Broken(f"{', '.join(different)} differ")
+    different = differences(log, other)
+    demand(not different, f"{', '.join(different)} differ")
 
 
 def differences(log: Path, other: Path) -> list[str]:
@@ -144,8 +219,7 @@ class Trial:
         log = self.log(name)
         if (why := log.with_suffix(".why")).exists():
             raise Broken(why.read_text())
-        if not _complete(log):
-            raise Broken(job_error or "has no complete log")
+        demand(_complete(log), job_error or "has no complete log")
         require_same(self.log("complete"), log)
 
 
@@ -190,8 +264,7 @@ def run_job(folder: Path, plugins: Sequence[str], trials: Sequence[Trial]) -> No
         job.communicate()
         late = f"runs on {RANKS} ranks have not ended after {SECONDS:g} s"
         raise Broken(f"{late}: do all ranks exchange?") from None
-    if job.returncode != 0:
-        raise Broken(_reason(printed) or f"mpirun ended with {job.returncode}")
+    demand(job.returncode == 0, _reason(printed) or f"mpirun ended with {job.returncode}")
 
 
 def job() -> None:

@@ -10,8 +10,8 @@ import numpy as np
 
 from mpisim.analysis import panels, style
 from mpisim.analysis.claims import Claim, Evidence, decided, state
-from mpisim.analysis.fleet.rounds import rounds_of
-from mpisim.analysis.fleet.seconds import seconds as seconds_of
+from mpisim.analysis.fleet_rounds import rounds_of
+from mpisim.analysis.fleet_seconds import seconds as seconds_of
 from mpisim.comm.fleet import Fleet
 from mpisim.runs.log.reader import Log
 

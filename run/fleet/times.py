@@ -9,8 +9,8 @@ import numpy as np
 
 from mpisim.analysis import labels
 from mpisim.analysis.claims import Evidence, Verdict, of_seeds
-from mpisim.analysis.fleet.rounds import rounds_of, rows_of
-from mpisim.analysis.fleet.seconds import seconds as seconds_of
+from mpisim.analysis.fleet_rounds import rounds_of, rows_of
+from mpisim.analysis.fleet_seconds import seconds as seconds_of
 from mpisim.analysis.study import value_of
 from mpisim.comm.fleet import Fleet
 from mpisim.runs.log.reader import Log

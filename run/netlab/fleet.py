@@ -17,7 +17,7 @@ import numpy as np
 from mpisim.analysis import panels, style
 from mpisim.analysis.claims import Claim, Evidence, decided, on_seconds, state
 from mpisim.analysis.curves import about_seconds
-from mpisim.analysis.fleet.seconds import FleetSeconds
+from mpisim.analysis.fleet_seconds import FleetSeconds
 from mpisim.comm.fleet import Clients, Fleet
 from mpisim.comm.links import burst, parse
 from mpisim.core.errors import InputError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mpisim.analysis.results.artifact import CHECKLIST, CRATE, MANIFEST
+from mpisim.analysis.artifact import CHECKLIST, CRATE, MANIFEST
 from mpisim.cli import main
 
 CLAIMS = "mine/results/fig1.quick.claims.json"

@@ -8,9 +8,9 @@ from math import comb
 import numpy as np
 import pytest
 
-from mpisim.analysis.fleet import seconds as seconds_of_fleets
-from mpisim.analysis.fleet.rounds import Rounds, fedscale, made
-from mpisim.analysis.fleet.seconds import FleetSeconds, seconds
+from mpisim.analysis import fleet_seconds as seconds_of_fleets
+from mpisim.analysis.fleet_rounds import Rounds, fedscale, made
+from mpisim.analysis.fleet_seconds import FleetSeconds, seconds
 from mpisim.analysis.link_model import ModelledSeconds, Traffic
 from mpisim.cli import main
 from mpisim.comm.fleet import Fleet

@@ -1,13 +1,12 @@
 """Modelled seconds of a network, by hand, and who sent in a run, drawn once more from its log."""
 
-import dataclasses
 import math
 
 import numpy as np
 import pytest
 
-from mpisim.analysis.fleet.rounds import rounds_of, who_sent
-from mpisim.analysis.fleet.seconds import seconds as fleet_seconds
+from mpisim.analysis.fleet_rounds import rounds_of, who_sent
+from mpisim.analysis.fleet_seconds import seconds as fleet_seconds
 from mpisim.analysis.link_model import ModelledSeconds, Traffic, seconds
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import Links, on_wire, parse
@@ -132,7 +131,7 @@ def test_a_shared_link_carries_the_messages_that_are_sent():
     result = seconds(Links(up=1e7, shared=True), PP_MARINA)[-1]
     assert result == pytest.approx(by_hand / 1e7, rel=1e-12)
     assert result == pytest.approx(0.126, abs=1e-3)
-    unknown = dataclasses.replace(PP_MARINA, messages_up=None)  # a message of each worker
+    unknown = PP_MARINA._replace(messages_up=None)  # a message of each worker
     every = CLIENTS * (ROUNDS + 1) * 8 * 88 + CLIENTS * 3520 + ROUNDS * 2 * 320
     old = seconds(Links(up=1e7, shared=True), unknown)[-1]
     assert old == pytest.approx(every / 1e7, rel=1e-12) and old > 2.8
@@ -156,9 +155,9 @@ def test_idle_workers_pay_nothing(ranks):
     if not ranks:
         alone = seconds(Links(up=100.0), every)
         assert np.diff(alone) == pytest.approx([a_message, 0, a_message])
-    values = {name: value for name, value in vars(every).items() if value is not None}
+    values = {name: value for name, value in every._asdict().items() if value is not None}
     ends = {name: value[[0, -1]] for name, value in values.items() if name != "workers"}
-    last = dataclasses.replace(every, **ends)
+    last = every._replace(**ends)
     result = seconds(Links(up=100.0, shared=True, ranks=ranks), last)
     assert result[-1] == pytest.approx(3 * a_message)
 

@@ -15,10 +15,10 @@ import pytest
 
 from mpisim.analysis.costs import Target
 from mpisim.analysis.curves import Axis, over_seeds
-from mpisim.analysis.fleet.table import fleet_costs
+from mpisim.analysis.fleet_table import fleet_costs
 from mpisim.analysis.link_model import ModelledSeconds
-from mpisim.analysis.report.chart_data import DEADLINES, MOST
-from mpisim.analysis.report.page import decades
+from mpisim.analysis.report import decades
+from mpisim.analysis.report_data import DEADLINES, MOST
 from mpisim.cli import main
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import parse

@@ -7,8 +7,8 @@ import h5py
 import numpy as np
 import pytest
 
-from mpisim.analysis.verify.checks import as_written, checks
-from mpisim.analysis.verify.repeat import COLUMNS
+from mpisim.analysis.repeat import COLUMNS
+from mpisim.analysis.verify import as_written, checks
 from mpisim.methods.estimators.feedback import OneBitAdam
 from mpisim.runs.log.reader import read
 from tests.helpers import cut_rows, forged, run_tables, table

@@ -15,7 +15,7 @@ from mpi4py import MPI
 from mpisim.analysis.costs import Costs, Target
 from mpisim.analysis.show import show_text
 from mpisim.analysis.tune import best
-from mpisim.analysis.verify.checks import examine
+from mpisim.analysis.verify import examine
 from mpisim.cli import main
 from mpisim.compressors.base import COMPRESSORS
 from mpisim.core.errors import InputError, MpisimError

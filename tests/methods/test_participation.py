@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.analysis.fleet.rounds import rounds_of
+from mpisim.analysis.fleet_rounds import rounds_of
 from mpisim.comm.clock import Clock
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire

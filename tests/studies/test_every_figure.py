@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from mpisim.analysis.claims import Verdict
-from mpisim.analysis.study import Grid, Grids, studies
+from mpisim.analysis.study import Grid, Grids
+from mpisim.analysis.study.figure import studies
 from mpisim.runs.experiment import parse
 from mpisim.runs.labels import flatten
 from mpisim.runs.log.reader import Log
@@ -46,7 +47,7 @@ def log_of(number, point):
     attrs |= {"method": config["method"]["name"], "compressor": config["compressor"]["name"]}
     attrs |= {"method_p": 0.1, "method_warmup": 2}
     rows = {"rows": np.full(n, 200)}
-    return Log(Path(f"{number}.h5"), attrs, values | {"round": ROUNDS}, rows, {}, {}, config)
+    return Log(Path(f"{number}.h5"), attrs, values | {"round": ROUNDS}, rows, {}, config)
 
 
 def points_of(study, figure):

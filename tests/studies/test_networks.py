@@ -40,7 +40,7 @@ def log_of(method, rate, seed=1):
     attrs = {"method": method, "workers": N, "dimension": D, "method_warmup": 2}
     attrs |= {"seed": seed, "stepsize": 0.1, "status": "done"}
     workers, config = {"rows": np.full(N, 250)}, parse(table).table
-    return Log(Path(f"{method}-{rate}"), attrs, columns, workers, {}, {}, config)
+    return Log(Path(f"{method}-{rate}"), attrs, columns, workers, {}, config)
 
 
 def claims_of(name, logs):

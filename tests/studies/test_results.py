@@ -15,13 +15,14 @@ import pytest
 from matplotlib.figure import Figure as Drawing
 from PIL import Image
 
-from mpisim.analysis import settings as settings_of_runs
+from mpisim.analysis import labels as settings_of_runs
+from mpisim.analysis import results as files
+from mpisim.analysis import results_page as page
 from mpisim.analysis.claims import Claim, Verdict, comparisons, of_seeds, state, undecided_at_edge
 from mpisim.analysis.claims.judging import again, moved_by
-from mpisim.analysis.results import files, page
-from mpisim.analysis.results.files import Provenance, provenance_of
+from mpisim.analysis.repeat import Comparison, repeat
+from mpisim.analysis.results import Provenance, provenance_of
 from mpisim.analysis.study import load
-from mpisim.analysis.verify.repeat import Comparison, repeat
 from mpisim.cli.study import _verify
 from mpisim.comm.communicators import OneProcess
 from mpisim.core.errors import InputError
@@ -145,7 +146,7 @@ def on_record(tmp_path, monkeypatch):
         grid = SimpleNamespace(points=lambda *_: (tmp_path, list(points.values()), None))
         source = SimpleNamespace(parts=lambda: [grid])
         record = [Comparison(one, "fig1", "quick", {name: "x"}, 1.0) for one, name in names.items()]
-        monkeypatch.setattr("mpisim.analysis.verify.repeat.recorded", lambda _: record)
+        monkeypatch.setattr("mpisim.analysis.repeat.recorded", lambda _: record)
         study = SimpleNamespace(folder=tmp_path, figure=lambda _: SimpleNamespace(source=source))
         return study, names
 
@@ -186,9 +187,9 @@ def test_a_stopped_run_is_not_other_rows(on_record, monkeypatch, capsys):
 def test_of_a_long_comparison_some_runs_are_drawn(tmp_path, monkeypatch):
     runs = dict.fromkeys("abcdef", "x")
     record = [Comparison("long", "", "", runs, 25.0), Comparison("too long", "", "", runs, 61.0)]
-    monkeypatch.setattr("mpisim.analysis.verify.repeat.recorded", lambda _: record)
+    monkeypatch.setattr("mpisim.analysis.repeat.recorded", lambda _: record)
     drawn = []
-    tables = "mpisim.analysis.verify.repeat._tables"
+    tables = "mpisim.analysis.repeat._tables"
     monkeypatch.setattr(tables, lambda _, one, ranks: drawn.append(sorted(one.runs)) or {})
     for draw in range(9):
         lines, *_ = repeat(SimpleNamespace(folder=tmp_path), 2, draw, OneProcess())

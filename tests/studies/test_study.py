@@ -11,8 +11,9 @@ import pytest
 import tomli_w
 
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.results.files import provenance_of
-from mpisim.analysis.study import Grid, Grids, Job, Line, Lines, find, load, studies
+from mpisim.analysis.results import provenance_of
+from mpisim.analysis.study import Grid, Grids, Job, Line, Lines, find, load
+from mpisim.analysis.study.figure import studies
 from mpisim.cli import main
 from mpisim.comm.communicators import OneProcess
 from mpisim.core.errors import InputError

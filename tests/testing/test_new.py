@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mpisim.cli import main
-from mpisim.cli.plugins import SETTINGS
+from mpisim.cli.names import SETTINGS
 from mpisim.core.errors import InputError
 from mpisim.methods.method_table import make_method, needs_compressor
 from mpisim.testing.new import create

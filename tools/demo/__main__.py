@@ -28,7 +28,7 @@ from mpisim.analysis import panels, style
 from mpisim.analysis.costs import Costs, Target
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.link_model import ModelledSeconds
-from mpisim.analysis.results.files import small_png
+from mpisim.analysis.results import small_png
 from mpisim.analysis.run_groups import name_of
 from mpisim.analysis.tune import best
 from mpisim.comm.communicators import all_ranks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -87,8 +87,7 @@ class Reach:
         return float(self.x.values(self.log)[below[0]]) if below.size else float("inf")
 
 
-@dataclasses.dataclass(frozen=True)
-class _Ratio:
+class _Ratio(NamedTuple):
     """What ``more`` needs over what ``less`` needs on one seed.
 
     bound : 1 where it is at least ``value``, as ``more`` was cut off; -1 where it is at most

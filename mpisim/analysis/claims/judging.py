@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import exp, log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
@@ -27,8 +27,7 @@ EDGE = "edge of the grid"
 HEADLINE = ("target", "bounds", "median", "interval")  # of a comparison, in its numbers
 
 
-@dataclasses.dataclass(frozen=True)
-class Rules:
+class Rules(NamedTuple):
     """What `judged` goes by; the defaults are the rules, all else is an alternative.
 
     target : ``all`` decided targets must agree, and the deepest exact one is the headline; or the
@@ -122,8 +121,7 @@ def judge_word(
     return verdict
 
 
-@dataclasses.dataclass(frozen=True)
-class Judged:
+class Judged(NamedTuple):
     """A comparison by some rules.
 
     headline : the target of the ratio that is told; None where nothing was reached

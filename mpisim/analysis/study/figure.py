@@ -1,24 +1,37 @@
-"""What a study consists of: figures, each with the source of its numbers, drawing and claims."""
+"""What a study consists of: figures, each with the source of its numbers, drawing and claims.
+
+A study is loaded by importing a folder's figures.py, and a new one is made from the template.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import re
+import sys
+import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import import_module
+from importlib import import_module, invalidate_caches
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, NamedTuple
 
 from mpisim.analysis import panels
 from mpisim.analysis.claims import SUFFIX, Claim, counts, read, table, write
 from mpisim.analysis.plot import SUFFIXES, save
 from mpisim.comm.communicators import Comm
 from mpisim.comm.job import on_first
-from mpisim.core.errors import InputError
+from mpisim.core.errors import InputError, import_failure
+from mpisim.core.files import writing
 from mpisim.core.schema import choose, require
 from mpisim.runs.sweep.points import ALONE, ONE_RANK, Group, Point, Spread
 
+FILE = "figures.py"
+CONTENT = ("README.md", FILE, "plugin.py", "fig1.toml", "CITATION.cff", "LICENSE")  # of a new one
+STUDIES = Path("run")  # where `mpisim study --draw` and make look for studies
+ROOT = Path(__file__).resolve().parents[3]  # the repository, where mpisim runs from one
 NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
 Numbers = tuple[Any, list[str]]  # what is drawn, and a line for each run that is not
 
@@ -75,8 +88,7 @@ class Study:
         return f"{self.folder.resolve().name}-{figure.name}"
 
 
-@dataclasses.dataclass(frozen=True)
-class Drawn:
+class Drawn(NamedTuple):
     """A figure of a study, drawn and judged.
 
     picture : a matplotlib figure; left : a line for each run that is not drawn
@@ -133,8 +145,7 @@ def _drawn(claims: Path) -> str:
         return "drawn by an older version, draw it again; "
 
 
-@dataclasses.dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """How a source is completed: the arguments of `mpisim.runs.sweep.executor.sweep`, and where.
 
     study : the folder of the study
@@ -156,10 +167,6 @@ class Source(ABC):
     @abstractmethod
     def folder(self, study: Path) -> Path:
         """Where the numbers are kept."""
-
-    def folders(self, study: Path) -> list[Path]:
-        """The folders with its own numbers, and nobody else's."""
-        return [self.folder(study)]
 
     @abstractmethod
     def read(self, folder: Path) -> Numbers:
@@ -227,3 +234,83 @@ class Measurement(Source):
         """Nothing, at any of the scales."""
         choose(self.scales, scale, "--scale")
         return ""
+
+
+# from a folder
+
+
+def load(folder: Path) -> Study:
+    """The study in ``folder``; `InputError` with file and line where its figures.py is wrong.
+
+    The folder is imported as a package under a name of its own, so that its modules may import
+    each other (``from . import claims``) and two studies may both have a module ``claims``.
+    """
+    file = folder / FILE
+    if not file.is_file():
+        new = "`mpisim new study FOLDER` makes one"
+        raise InputError(f"{folder}: not a study, it has no {FILE}; {new}")
+    try:
+        module = import_module(f"{_package(folder.resolve())}.{file.stem}")
+    except Exception as error:
+        raise InputError(f"{file}: cannot be loaded: {import_failure(error, __file__)}") from None
+    figures = getattr(module, "FIGURES", None)
+    if not isinstance(figures, list) or not all(isinstance(one, Figure) for one in figures):
+        raise InputError(f"{file}: FIGURES: {figures!r}; it must be a list of Figure(...)")
+    by_name = {figure.name: figure for figure in figures}
+    if len(by_name) < len(figures):
+        raise InputError(f"{file}: FIGURES: two figures have the same name")
+    return Study(folder, (module.__doc__ or "").strip().partition("\n")[0], by_name)
+
+
+def studies(folder: Path) -> list[Study]:
+    """The studies that are folders of ``folder``, by name; `InputError` without any."""
+    files = sorted(folder.glob(f"*/{FILE}"))
+    if not files:
+        raise InputError(f"{folder}: no study there (a folder with {FILE})")
+    return [load(file.parent) for file in files]
+
+
+def quotes(file: str) -> dict[str, Any]:
+    """What a paper says, by name: ``quotes.toml`` beside a ``__file__`` of the study."""
+    return tomllib.loads(Path(file).with_name("quotes.toml").read_text(encoding="utf-8"))
+
+
+def find(name: str) -> tuple[Study, Figure]:
+    """The figure ``STUDY-FIGURE`` of a study in the current folder, in its folder run/, or in the
+    repository's, whichever has it first."""
+    places = [place for place in (Path(), STUDIES, ROOT / STUDIES) if any(place.glob(f"*/{FILE}"))]
+    figures: dict[str, tuple[Study, Figure]] = {}
+    for place in places or [STUDIES]:
+        for one in studies(place):
+            figures = {one.full_name(f): (one, f) for f in one.figures.values()} | figures
+    if name not in figures:
+        raise InputError(f"figure {name!r}: unknown; known: {', '.join(figures)}")
+    return figures[name]
+
+
+def _package(folder: Path) -> str:
+    """A package whose modules are the files of ``folder``."""
+    digest = hashlib.sha256(str(folder).encode()).hexdigest()[:8]
+    name = re.sub(r"\W", "_", f"study_{folder.name}_{digest}")
+    if name not in sys.modules:
+        sys.modules[name] = ModuleType(name)
+        sys.modules[name].__path__ = [str(folder)]
+    invalidate_caches()
+    return name
+
+
+def create(folder: Path) -> list[Path]:
+    """Write a study that runs as it is into a new or empty folder; returns its files."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder}: exists already; name a new folder")
+    written = []
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in CONTENT:
+            suffix = ".txt" if name.endswith(".py") else ""
+            template = files(__package__).joinpath("template", name + suffix)
+            text = template.read_text(encoding="utf-8")
+            text = text.replace("STUDY", folder.resolve().name).replace("FOLDER", str(folder))
+            written.append(folder / name)
+            written[-1].write_text(text, encoding="utf-8")
+    return written

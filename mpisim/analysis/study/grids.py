@@ -159,10 +159,6 @@ class Grids(Source):
         """The grids."""
         return self.grids
 
-    def folders(self, study: Path) -> list[Path]:
-        """Those of the grids."""
-        return [grid.folder(study) for grid in self.grids]
-
     def read(self, folder: Path) -> Numbers:
         """The complete logs of all grids that have any; of the folder itself if it has no such."""
         folders = [folder / grid.file for grid in self.grids]
@@ -187,7 +183,7 @@ class Grids(Source):
             group = Group(f"group {i + 1} of {len(sizes)} ({grid.file})", sum(sizes[i + 1 :]))
             if job.comm.rank == 0:
                 print(group.text, flush=True)
-            points += grid.complete(dataclasses.replace(job, group=group))
+            points += grid.complete(job._replace(group=group))
             if exit_code(points):
                 break
         return points

@@ -7,7 +7,6 @@ rows, as they are in memory. What a crash leaves behind the last good record is 
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import itertools
 import json
@@ -16,7 +15,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +28,7 @@ RECORD_ROWS = 4096  # rows in a record, at most
 BATCH = 1 << 20  # bytes of rows that are read at a time, about
 
 
-@dataclasses.dataclass(frozen=True)
-class Mark:
+class Mark(NamedTuple):
     """The rows of a log on which a checkpoint relies: the first ones.
 
     rows : their number
@@ -44,7 +42,7 @@ class Mark:
 
     def text(self) -> str:
         """For a checkpoint, as JSON."""
-        return json.dumps(vars(self), default=lambda value: value.tolist())
+        return json.dumps(self._asdict(), default=lambda value: value.tolist())
 
     @classmethod
     def of_text(cls, text: str) -> Mark:

@@ -16,17 +16,9 @@ import numpy as np
 
 from mpisim.core.errors import InputError
 from mpisim.core.schema import parse_toml
+from mpisim.runs.log import untrusted
 from mpisim.runs.log.journal import digest
 from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION
-from mpisim.runs.log.untrusted import (
-    DAMAGE,
-    in_words,
-    members_of,
-    opened,
-    require_readable_size,
-    run_each,
-    run_isolated,
-)
 
 # Sums of time_*, and of bits_up and bits_down; what `Log.uniform` says.
 DERIVED = ("seconds", "bits_total", "mean_grad_norm_sq")
@@ -45,7 +37,7 @@ class Log:
     attrs : root attributes, as plain Python values
     columns : ``/rounds``, one row for each logged round, shape (rows,) each
     workers : ``/workers``, shape (workers,) each; empty until the run ends
-    units, descriptions : of the columns
+    units : of the columns
     config : the resolved experiment; empty where the log has none
     """
 
@@ -54,7 +46,6 @@ class Log:
     columns: dict[str, np.ndarray]
     workers: dict[str, np.ndarray]
     units: dict[str, str]
-    descriptions: dict[str, str]
     config: dict[str, Any]
 
     @property
@@ -116,6 +107,13 @@ class Log:
         here = ", ".join([*self.columns, *DERIVED])
         raise InputError(f"{self.path}: no column {name!r}; columns here: {here}")
 
+    def has(self, name: str) -> bool:
+        """Whether there is a `column` of this name, with a row."""
+        try:
+            return bool(self.column(name).size)
+        except InputError:
+            return False
+
     def uniform(self, name: str) -> np.ndarray:
         """The expectation of a column at the iterate x^ that theorems return, shape (rows,).
 
@@ -141,7 +139,7 @@ def read(path: Path, changed: bool = False) -> Log:
     rows have changed since they were written. A file that a run replaces meanwhile is read again
     if the old one cannot be.
     """
-    return run_isolated(path, lambda: _open(path, changed=changed))
+    return untrusted.run_isolated(path, lambda: _open(path, changed=changed))
 
 
 def read_each(paths: Sequence[Path]) -> list[Log | InputError]:
@@ -149,7 +147,7 @@ def read_each(paths: Sequence[Path]) -> list[Log | InputError]:
 
     Faster than `read` for each.
     """
-    return run_each(paths, lambda path: _open(path, experiment=True))
+    return untrusted.run_each(paths, lambda path: _open(path, experiment=True))
 
 
 def read_all(paths: Sequence[Path]) -> list[Log]:
@@ -172,15 +170,15 @@ def attributes_of(
     """
 
     def attributes(path: Path) -> dict[str, Any]:
-        with damaged(path), opened(path) as file:
+        with damaged(path), untrusted.opened(path) as file:
             here = {name: _plain(file.attrs[name]) for name in names if name in file.attrs}
             require_readable(path, here.get("schema_version"))
             if here.get("status") in compared:
-                _require_as_written(Log(path, here, _columns(path, file, "rounds"), *[{}] * 4))
+                _require_as_written(Log(path, here, _columns(path, file, "rounds"), *[{}] * 3))
         return here
 
     there = [path for path in paths if os.path.lexists(path)]
-    of_path = dict(zip(there, run_each(there, attributes), strict=True))
+    of_path = dict(zip(there, untrusted.run_each(there, attributes), strict=True))
     return [of_path.get(path) for path in paths]
 
 
@@ -188,14 +186,14 @@ def last_iterate(path: Path) -> np.ndarray | None:
     """``/final/x`` of the log at ``path``, shape (d,); None if it has none."""
 
     def iterate() -> np.ndarray | None:
-        with opened(path) as file:
-            x = members_of(file, "final").get("x")
+        with untrusted.opened(path) as file:
+            x = untrusted.members_of(file, "final").get("x")
             if not isinstance(x, h5py.Dataset):
                 return None
-            require_readable_size(path, [x])
+            untrusted.require_readable_size(path, [x])
             return x[()]
 
-    return run_isolated(path, iterate)
+    return untrusted.run_isolated(path, iterate)
 
 
 def _open(path: Path, experiment: bool = False, changed: bool = False) -> Log:
@@ -203,7 +201,7 @@ def _open(path: Path, experiment: bool = False, changed: bool = False) -> Log:
     while True:
         before = _which(path)
         try:
-            with damaged(path), opened(path) as file:
+            with damaged(path), untrusted.opened(path) as file:
                 log = _read(path, file)
             if not changed:
                 _require_as_written(log)
@@ -233,7 +231,7 @@ def damaged(path: Path) -> Iterator[None]:
     """Turns errors caused by the content of a log into one `InputError`."""
     try:
         yield
-    except DAMAGE as error:
+    except untrusted.DAMAGE as error:
         raise InputError(f"{path}: {_why(Path(path), error)}") from None
 
 
@@ -245,14 +243,10 @@ def _read(path: Path, file: h5py.File) -> Log:
         raise InputError(f"{path}: not an mpisim log: it holds no group /rounds with columns")
     # mpisim 1.0, killed between two columns, left them with different lengths.
     rows = min(len(values) for values in data.values())
-    units, descriptions = (
-        {name: str(_plain(values.attrs.get(text, ""))) for name, values in data.items()}
-        for text in ("units", "description")
-    )
+    units = {name: str(_plain(values.attrs.get("units", ""))) for name, values in data.items()}
     columns = {name: values[:rows] for name, values in data.items()}
     sums = {name: values[:] for name, values in workers.items()}
-    config = _config(path, attrs.get("config", ""))
-    return Log(path, attrs, columns, sums, units, descriptions, config)
+    return Log(path, attrs, columns, sums, units, _config(path, attrs.get("config", "")))
 
 
 def require_readable(path: Path, version: object) -> None:
@@ -266,12 +260,12 @@ def require_readable(path: Path, version: object) -> None:
 
 def _columns(path: Path, file: h5py.File, group: str) -> dict[str, h5py.Dataset]:
     """The columns in /GROUP, none of them larger than the file; empty if there is no such group."""
-    columns = members_of(file, group)
+    columns = untrusted.members_of(file, group)
     for name, values in columns.items():
         numbers = isinstance(values, h5py.Dataset) and values.dtype.kind in "if"
         if not numbers or values.ndim != 1:
             raise InputError(f"{path}: the log is damaged: {name} is not a row of numbers")
-    require_readable_size(path, columns.values())
+    untrusted.require_readable_size(path, columns.values())
     return columns
 
 
@@ -305,7 +299,7 @@ def _why(path: Path, error: BaseException) -> str:
         return "is a folder, not a log; `mpisim show` lists the runs of a folder"
     if isinstance(error, PermissionError):  # HDF5's message has several lines
         return f"cannot be read: {os.strerror(error.errno or 0)}"
-    message = in_words(error)
+    message = untrusted.in_words(error)
     if "signature not found" in message:
         empty = path.stat().st_size == 0
         return "not a log: the file is empty" if empty else "not a log: not an HDF5 file"

@@ -179,10 +179,8 @@ def members_of(file: h5py.File, name: str) -> dict[str, h5py.Dataset | h5py.Grou
     return members(group) if isinstance(group, h5py.Group) else {}
 
 
-def _answer(
-    read: Callable[[], object], sender: Connection, seconds: int, content_bytes: float
-) -> None:
-    """In the new process: call ``read``, send the answer and exit."""
+def _answer(read: Callable[[], object], sender: Connection, seconds: int, size: float) -> None:
+    """In the new process: call ``read``, send the answer, of at most ``size`` bytes, and exit."""
     try:
         faulthandler.disable()
         reset_crash_handlers()
@@ -193,7 +191,7 @@ def _answer(
         with suppress(OSError, ValueError):  # a system without /proc, or with a lower limit
             pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
             # content is there twice: as it was read, and as it is sent
-            most = pages * resource.getpagesize() + CODE_BYTES + 2 * int(content_bytes)
+            most = pages * resource.getpagesize() + CODE_BYTES + 2 * int(size)
             resource.setrlimit(resource.RLIMIT_AS, (most, most))
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # silence the C library
         try:

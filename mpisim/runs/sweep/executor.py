@@ -10,9 +10,11 @@ import multiprocessing
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import chain
+from math import inf
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -20,7 +22,7 @@ from pathlib import Path
 from mpisim.comm.communicators import Comm, groups_of, meet, side_of
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, MpisimError
-from mpisim.core.machine import available_memory
+from mpisim.core.machine import available_memory, gigabytes
 from mpisim.core.schema import require
 from mpisim.runs.host import guarded, here
 from mpisim.runs.labels import Tables
@@ -29,15 +31,17 @@ from mpisim.runs.sweep.plan import plan
 from mpisim.runs.sweep.points import (
     ALONE,
     ONE_RANK,
+    Claims,
     Group,
     Point,
     Shard,
     Spread,
     folder_lock,
+    left_by_killed,
     merge_summary,
+    new_claims,
 )
 from mpisim.runs.sweep.progress import PointLines
-from mpisim.runs.sweep.queue import Claims, left_by_killed, limits, new_claims, share
 from mpisim.runs.sweep.runner import GO_ON, LOOK_SECONDS, Sweep, Watch, run_points
 
 
@@ -90,7 +94,7 @@ def sweep(
         else:
             numbers = on_first(control, lambda: task.waiting(False))
             if (groups := min(comm.size // size, len(numbers))) > 1:
-                _run_in_groups(task, numbers, size, groups, comm)
+                _run_groups(task, numbers, size, groups, comm)
             if numbers := on_first(control, lambda: task.waiting(None)):
                 _run_alone(task, numbers, size, comm)
     points = control.bcast(points)  # rank 0 knows how they ended
@@ -128,9 +132,7 @@ def _run_alone(sweep: Sweep, numbers: Sequence[int], size: int, comm: Comm) -> N
             board.close()
 
 
-def _run_in_groups(
-    sweep: Sweep, numbers: Sequence[int], size: int, groups: int, comm: Comm
-) -> None:
+def _run_groups(sweep: Sweep, numbers: Sequence[int], size: int, groups: int, comm: Comm) -> None:
     """Run points on groups of ``size`` ranks each. Collective.
 
     A group that finds no more points sleeps until the others have ended, and so do ranks that no
@@ -237,3 +239,34 @@ def _follow(
             stopping = True
             claims.stop(StopSignals.status(received))
         update()
+
+
+def limits(
+    points: Sequence[Point], groups: int, available: float, say: Callable[[str], object]
+) -> list[float]:
+    """The bytes that a point may need at most to be taken by each group, shape (groups,).
+
+    No limit if any points fit side by side. Else the first groups, as many as the largest points
+    leave half of the memory to, take any point (the first one in any case), and the others those
+    that fit into their share of the rest. A line says so.
+    """
+    needed = sorted((point.bytes for point in points), reverse=True)
+    if not needed or sum(needed[:groups]) <= available:
+        return [inf] * groups
+    able = max(1, min(groups - 1, int(available / 2 // needed[0])))
+    rest = max(0.0, available - able * needed[0]) / (groups - able)
+    say(
+        f"{sum(size > rest for size in needed)} of {len(points)} points need up to"
+        f" {gigabytes(needed[0])} each, {gigabytes(available)} are free: {able} of them at a time,"
+        f" not {groups}"
+    )
+    return [inf] * able + [rest] * (groups - able)
+
+
+def share(leaders: Sequence[tuple[str, float]]) -> float:
+    """The bytes that all runs may take together, from each group's machine and what is free there.
+
+    As if all machines were as small, for each group, as the smallest.
+    """
+    on_machine = Counter(machine for machine, _ in leaders)
+    return len(leaders) * min(free / on_machine[machine] for machine, free in leaders)

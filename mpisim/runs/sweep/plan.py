@@ -63,14 +63,12 @@ def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> 
     for point, attributes, sha256 in zip(to_read, logs, sums, strict=True):
         if isinstance(attributes, InputError):
             point.end(Outcome("skipped", f"{attributes}; move it away"))
-        elif attributes is not None:
-            ended = experiments.ended(point, attributes, accept)
-            if ended and ended.before:
-                seconds = before[point.name].seconds if point.name in before else None
-                stamp = stamp_of(sha256, identity.of_log(attributes))
-                ended = ended._replace(seconds=seconds, stamp=stamp)
-            if ended:
-                point.end(ended)
+        elif attributes is not None and (
+            ended := experiments.ended(point, attributes, accept, sha256)
+        ):
+            if ended.before and point.name in before:
+                ended = ended._replace(seconds=before[point.name].seconds)
+            point.end(ended)
         if not point.status and (point.ranks or 0) > ranks:
             point.end(Outcome("skipped", too_few(point.ranks or 0, ranks)))
     complete = {Path(point.log): point.config for point in planned if point.status in COMPLETE}
@@ -123,18 +121,22 @@ class Experiments:
             alike=key_of(experiment),
         )
 
-    def ended(self, point: Point, log: dict[str, Any], accept: bool) -> Outcome | None:
+    def ended(
+        self, point: Point, log: dict[str, Any], accept: bool, sha256: str = ""
+    ) -> Outcome | None:
         """How a point ended whose log has these attributes: skipped if it is another's; None if it
         is to run.
 
         A log that other code wrote is not complete, unless ``accept`` takes it.
+
+        sha256 : of the log, if it is known
         """
         if identity.anywhere(str(log.get("config"))) != identity.anywhere(point.config):
             why = f"{point.log}: is the log of another experiment; move it away"
             return Outcome("skipped", why)
-        status = str(log.get("status"))
-        if status in COMPLETE and (accept or identity.of_log(log) == self._executed(point)):
-            return Outcome(status, before=True)
+        status, code = str(log.get("status")), identity.of_log(log)
+        if status in COMPLETE and (accept or code == self._executed(point)):
+            return Outcome(status, before=True, stamp=stamp_of(sha256, code))
         return None
 
     def unchanged(self, point: Point, before: Point | None, accept: bool) -> bool:
@@ -184,14 +186,11 @@ class Experiments:
 
 def _label(tables: Tables) -> str:
     """method-compressor-data, the readable part of a point's name."""
+    parts = {"method": "method", "compressor": "identity", "problem": "problem"}
     words = []
-    for table, key, otherwise in (
-        ("method", "name", "method"),
-        ("compressor", "name", "identity"),
-        ("problem", "data", ""),
-    ):
+    for table, otherwise in parts.items():
         part = given if isinstance(given := tables.get(table), dict) else {}
-        word = part.get(key) or otherwise or part.get("name", "problem")
+        word = part.get("data") or part.get("name") or otherwise
         words.append(re.sub(r"[^\w.+-]+", "_", Path(str(word)).name) or table)
     return "-".join(words)
 

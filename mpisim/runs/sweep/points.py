@@ -1,4 +1,10 @@
-"""The points of a sweep and its summary file, which can be read without MPI."""
+"""The points of a sweep, its summary file, which can be read without MPI, and claims of points.
+
+A group of ranks claims a point by making a file that did not exist. This needs no process that
+hands out work, and works across hosts that share the folder. Several sweeps of one folder have
+claims of their own; what keeps them apart is the lock of each log, which a group holds while it
+runs the point, and which dies with it.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +12,19 @@ import dataclasses
 import hashlib
 import json
 import os
+import secrets
+import shutil
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from mpisim.core.errors import InputError
-from mpisim.core.files import FileLock, Locked, make_folder, read_json, write_json
+from mpisim.core.files import FileLock, Locked, make_folder, read_json, write_json, writing
 from mpisim.core.machine import reading_budget
 from mpisim.core.schema import build
 from mpisim.runs.log.writer import require_text
@@ -23,6 +32,10 @@ from mpisim.runs.stop import COMPLETE, EXIT_CODES, STOPPED
 
 SUMMARY = "sweep.json"
 PATIENCE_SECONDS = 60.0  # how long a sweep waits for the lock of its folder
+NAME = ".side-by-side"  # and a token
+TAKEN, EXPECTED, ENDED = ".taken", ".expected", ".json"
+STOP, LOCK = "stop", "lock"
+_using = partial(writing, what="cannot be used")
 
 
 class Shard(NamedTuple):
@@ -209,9 +222,7 @@ def write_summary(folder: Path, points: Sequence[Point], patience: float | None 
         merge_summary(folder, points, prefers)
 
 
-def merge_summary(
-    folder: Path, points: Sequence[Point], prefers: Callable[[Point, Point], bool]
-) -> None:
+def merge_summary(folder: Path, points: Sequence[Point], prefers: Callable[..., bool]) -> None:
     """Write the summary; where ``prefers(point, other)``, with the end of the file's ``other``.
 
     The caller holds the `folder_lock`.
@@ -236,3 +247,94 @@ def read_summary(folder: Path) -> list[Point]:
 
     other = "not the summary of a sweep; run the sweep again"
     return read_json(folder / SUMMARY, points, other, "; run the sweep first")
+
+
+# claims
+
+
+@contextmanager
+def new_claims(folder: Path) -> Iterator[Claims]:
+    """Claims that are removed at the end. What killed sweeps have left is removed now."""
+    claims = Claims(folder / f"{NAME}-{secrets.token_hex(8)}")
+    with _using(claims.folder), folder_lock(folder):
+        claims.folder.mkdir()
+        lock = FileLock(claims.folder / LOCK)
+        lock.__enter__()
+        if not _is_free(claims.folder):  # else the file system has no locks, which tell of a kill
+            for other in filter(_is_free, folder.glob(f"{NAME}*")):
+                shutil.rmtree(other, ignore_errors=True)
+    try:
+        yield claims
+    finally:
+        shutil.rmtree(claims.folder, ignore_errors=True)
+        lock.__exit__()
+
+
+def left_by_killed(folder: Path) -> bool:
+    """Whether there are claims of other sweeps, which were killed or run."""
+    return any(folder.glob(f"{NAME}-*"))
+
+
+class Claims:
+    """The claims of one sweep. All methods raise `OutputError` where files cannot be written."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def take(self, number: int) -> bool:
+        """Claim a point; False if another group has it."""
+        with _using(self.folder):
+            try:
+                (self.folder / f"{number}{TAKEN}").touch(exist_ok=False)
+            except FileExistsError:
+                return False
+        return True
+
+    def taken(self) -> set[int]:
+        """The points that are running or have run."""
+        return self._numbers(TAKEN)
+
+    def expect(self, number: int, seconds: float) -> None:
+        """Record how long a point will take, when it has rehearsed."""
+        write_json(self.folder / f"{number}{EXPECTED}", seconds)
+
+    def expected(self, but: Collection[int]) -> dict[int, float]:
+        """How long points will take, other than those in ``but``."""
+        return self._read(EXPECTED, but)
+
+    def end(self, number: int, outcome: Outcome) -> None:
+        """Record how a point ended."""
+        write_json(self.folder / f"{number}{ENDED}", outcome)
+
+    def ended(self, but: Collection[int]) -> dict[int, Outcome]:
+        """How points have ended, other than those in ``but``."""
+        return {number: Outcome(*value) for number, value in self._read(ENDED, but).items()}
+
+    def stop(self, status: str) -> None:
+        """Tell all groups to stop at the end of a round, as the run did that has this status."""
+        write_json(self.folder / STOP, EXIT_CODES[status] - 128)
+
+    def stopped(self) -> int:
+        """The signal that a group has received; 0: none."""
+        with _using(self.folder), suppress(FileNotFoundError):
+            return int(json.loads((self.folder / STOP).read_text(encoding="utf-8")))
+        return 0
+
+    def _read(self, suffix: str, but: Collection[int]) -> dict[int, Any]:
+        new = sorted(self._numbers(suffix).difference(but))
+        with _using(self.folder):
+            texts = {n: (self.folder / f"{n}{suffix}").read_text(encoding="utf-8") for n in new}
+        return {number: json.loads(text) for number, text in texts.items()}
+
+    def _numbers(self, suffix: str) -> set[int]:
+        with _using(self.folder):
+            names = [path.name for path in self.folder.iterdir()]
+        stems = (name.removesuffix(suffix) for name in names if name.endswith(suffix))
+        return {int(stem) for stem in stems if stem.isdigit()}
+
+
+def _is_free(folder: Path) -> bool:
+    """Whether no sweep has the claims in this folder."""
+    with suppress(Locked, OSError), FileLock(folder / LOCK):
+        return True
+    return False

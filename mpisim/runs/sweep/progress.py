@@ -17,8 +17,7 @@ from mpisim.methods.method_table import needs_compressor
 from mpisim.runs import labels
 from mpisim.runs.progress import StatusLine, duration
 from mpisim.runs.stop import COMPLETE
-from mpisim.runs.sweep.points import Group, Point, write_summary
-from mpisim.runs.sweep.queue import Claims
+from mpisim.runs.sweep.points import Claims, Group, Point, write_summary
 
 SUMMARY_SECONDS = 1.0  # between two versions of the summary, at least, while runs overlap
 SUMMARY_SHARE = 0.1  # of the time that writing it takes at most
@@ -225,8 +224,7 @@ def name_of(point: Point) -> str:
 def _word(key: str, value: Any) -> str:
     """A setting that varies: ``k=10``, ``seed 3``, ``4 × theory``, ``mushrooms``."""
     if isinstance(value, dict) and "theory" in value:
-        under = f" ({value['condition']})" if "condition" in value else ""
-        return f"{labels.number(value['theory'])} × theory{under}"
+        return labels.number(value)
     if key == "method.stepsize":
         return "1 × theory" if value == "theory" else f"step {labels.number(value)}"
     if key == "run.seed":

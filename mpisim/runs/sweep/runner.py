@@ -1,4 +1,4 @@
-"""Runs points of a sweep on one group of ranks, until there are no more."""
+"""Runs points of a sweep on a group of ranks until there are no more, and says which comes next."""
 
 from __future__ import annotations
 
@@ -12,24 +12,29 @@ from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 from mpisim.comm.communicators import Comm, on_subset, side_of
 from mpisim.comm.job import on_first, together
 from mpisim.core.errors import InputError
+from mpisim.core.files import Locked
 from mpisim.core.terminal import report
 from mpisim.runs.ensemble import run_together
 from mpisim.runs.experiment import parse
 from mpisim.runs.identity import of_log
+from mpisim.runs.log.writer import lock_of
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
+from mpisim.runs.resume import nothing
 from mpisim.runs.setup import ProblemCache, Setup
 from mpisim.runs.stop import COMPLETE, STOPPED, StopSignals
-from mpisim.runs.sweep.points import Group, Outcome, Point, Shard, stamp_of
+from mpisim.runs.sweep.plan import completed
+from mpisim.runs.sweep.points import Claims, Group, Outcome, Point, Shard, stamp_of
 from mpisim.runs.sweep.progress import Board, PointLines
-from mpisim.runs.sweep.queue import Claims, Queue, is_fresh
 
 GO_ON = "the same command continues"
 LOOK_SECONDS = 0.25
+TOGETHER, TOGETHER_BYTES = 32, 1 << 28  # that advance together at most: points, bytes of all
 
 
 @dataclasses.dataclass(frozen=True)
@@ -219,3 +224,100 @@ class Watch:
         if os.getppid() != self.parent:
             return signal.SIGTERM
         return self.also() or self.claims.stopped()
+
+
+class Queue:
+    """Takes ``points`` for one of several ``groups``, on its first rank.
+
+    The claim keeps other groups of the sweep away, and the lock of the log everybody else.
+    ``accept``: whether a complete log that other code wrote is complete.
+    """
+
+    def __init__(self, points: Sequence[Point], claims: Claims, groups: int, accept: bool):
+        self.points, self.claims, self.groups, self.accept = points, claims, groups, accept
+        self._loaded: tuple[Any, ...] | None = None  # the problem of the last point
+        self._elsewhere: list[Point] = []  # what other processes are running
+
+    def take(self, stack: ExitStack) -> Point | None:
+        """The next point, with the lock of its log until ``stack`` ends; None: no more."""
+        while not self.claims.stopped():
+            point = choose(self.points, self.claims.taken(), self._loaded, self.groups)
+            last = point is None
+            if point is None:
+                if not self._elsewhere:
+                    return None
+                point = self._elsewhere.pop(0)
+            elif not self.claims.take(point.number):
+                continue
+            if self._lock(point, stack, last):
+                self._loaded = point.problem
+                return point
+        return None
+
+    def take_alike(self, point: Point, stack: ExitStack) -> list[Point]:
+        """Further points that can advance together with ``point``, with the locks of their logs.
+
+        Not more than the group's share of those that are left, and what memory and caches bear.
+        """
+        if not (point.alike and is_fresh(point)):
+            return []
+        taken = self.claims.taken()
+        left = [one for one in self.points if one.number not in taken]
+        share = -(-(len(left) + 1) // self.groups)
+        most = int(min(share, TOGETHER, TOGETHER_BYTES / max(point.bytes, 1.0)))
+        further: list[Point] = []
+        for one in left:
+            if len(further) + 1 >= most:
+                break
+            if one.alike == point.alike and is_fresh(one) and self.claims.take(one.number):
+                with ExitStack() as lock:
+                    if self._lock(one, lock, False):
+                        stack.push(lock.pop_all())
+                        further.append(one)
+        return further
+
+    def _lock(self, point: Point, stack: ExitStack, last: bool) -> bool:
+        """Whether the point is to run; if it is busy it is put off, unless this is the ``last``."""
+        try:
+            stack.enter_context(lock_of(Path(point.log)))
+        except InputError as error:
+            if isinstance(error.__context__, Locked) and not last:
+                self._elsewhere.append(point)
+            else:
+                self.claims.end(point.number, Outcome("skipped", str(error)))
+            return False
+        if outcome := completed(point, self.accept):
+            self.claims.end(point.number, outcome)
+            stack.close()
+        return outcome is None
+
+
+def is_fresh(point: Point) -> bool:
+    """Whether it starts at round 0, as there is nothing of it."""
+    return not point.earlier and nothing(Path(point.log))
+
+
+def choose(points: Sequence[Point], taken: set[int], loaded: object, groups: int) -> Point | None:
+    """The point that a free group takes; None if all are taken.
+
+    The first of the plan if there is one group. Else the biggest point of the problem that the
+    group has ``loaded``. If there is none, the group turns to the problem with the most work among
+    those that nobody has begun, or, failing that, among all. A point that is larger than the
+    group's share of what is left goes first, whatever is loaded: if it started last, the others
+    would wait for it.
+    """
+    waiting = [point for point in points if point.number not in taken]
+    if not waiting or groups == 1:
+        return waiting[0] if waiting else None
+    left: dict[object, float] = {}
+    for point in waiting:
+        left[point.problem] = left.get(point.problem, 0.0) + point.size
+    waiting.sort(key=lambda point: (-point.size, point.number))
+    if waiting[0].size * groups > sum(left.values()):
+        return waiting[0]
+    problem = loaded
+    if loaded not in left:
+        begun = {point.problem for point in points if point.number in taken}
+        fresh = [problem for problem in left if problem not in begun]
+        problem = max(fresh or left, key=left.__getitem__)
+    return next(point for point in waiting if point.problem == problem)

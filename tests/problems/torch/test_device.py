@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
-from mpisim.analysis.verify.checks import checks
+from mpisim.analysis.verify import checks
 from mpisim.comm.communicators import OneProcess
 from mpisim.core.arrays import is_tensor
 from mpisim.core.errors import InputError

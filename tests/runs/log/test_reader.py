@@ -12,8 +12,8 @@ import h5py
 import numpy as np
 import pytest
 
-from mpisim.analysis.report.chart_data import y_axes
-from mpisim.analysis.rows import all_rows
+from mpisim.analysis.log_files import all_rows
+from mpisim.analysis.report_data import y_axes
 from mpisim.core.errors import InputError
 from mpisim.core.machine import reading_budget
 from mpisim.runs.log import untrusted as module

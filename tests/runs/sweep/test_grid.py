@@ -12,13 +12,12 @@ import pytest
 from mpi4py import MPI
 
 from mpisim.core.errors import InputError, OutputError
-from mpisim.runs.sweep.executor import _require_shared
+from mpisim.runs.sweep.executor import _require_shared, limits
 from mpisim.runs.sweep.grid import read
 from mpisim.runs.sweep.plan import plan
-from mpisim.runs.sweep.points import ALONE, Outcome, Point, read_summary
+from mpisim.runs.sweep.points import ALONE, Claims, Outcome, Point, new_claims, read_summary
 from mpisim.runs.sweep.progress import Board, Pace, PointLines
-from mpisim.runs.sweep.queue import Claims, choose, limits, new_claims
-from mpisim.runs.sweep.runner import Watch
+from mpisim.runs.sweep.runner import Watch, choose
 from tests.helpers import table
 from tests.runs.sweep.support import write
 
@@ -164,7 +163,7 @@ def test_the_memory_of_a_point_is_that_of_its_vectors_or_matrices(tmp_path):
 )
 def test_big_points_do_not_multiply(needed, groups, free, most, capsys):
     several = [Point("p", "", {}, "", number=i, bytes=size) for i, size in enumerate(needed)]
-    assert limits(several, groups, free) == most
+    assert limits(several, groups, free, print) == most
     assert (capsys.readouterr().out != "") == (most != [inf] * groups)
 
 

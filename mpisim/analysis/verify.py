@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mpisim.analysis.verify.repeat import COLUMNS, replay, rerun, tables_of, why_not, worker_bits
+from mpisim.analysis.repeat import COLUMNS, replay, rerun, tables_of, why_not, worker_bits
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
 from mpisim.methods.estimators import ESTIMATORS
@@ -122,8 +121,7 @@ def _status(log: Log) -> Iterator[str]:
         yield f"{status}, but the last loss is {loss}, |grad f|^2 {end['grad_norm_sq']}"
 
 
-@dataclasses.dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """One check of a log.
 
     problems : what is wrong; done : False where it could not be checked, or is a remark

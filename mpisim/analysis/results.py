@@ -8,11 +8,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mpisim.analysis import claims
 from mpisim.analysis.claims import Claim
-from mpisim.analysis.settings import Settings, settings
+from mpisim.analysis.labels import Settings, settings
 from mpisim.analysis.study.figure import Figure, Measurement, Study
 from mpisim.analysis.study.tuning import swept_logs
 from mpisim.core.errors import InputError
@@ -31,8 +31,7 @@ COLOURS = 256  # of a palette
 DIGITS = 12  # of a commit
 
 
-@dataclasses.dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """A figure at one scale, on record."""
 
     provenance: Provenance
@@ -87,13 +86,11 @@ def scale_order(scale: str) -> tuple[bool, str]:
 
 def _read(path: Path) -> Result:
     other = "not the provenance of a figure; record it again"
-    provenance = read_json(path, _provenance, other)
+    provenance = read_json(
+        path, lambda keys: Provenance(**keys | {"settings": Settings(**keys["settings"])}), other
+    )
     stem = path.name.removesuffix(SUFFIX)
     return Result(provenance, claims.read(path.with_name(f"{stem}{claims.SUFFIX}")))
-
-
-def _provenance(keys: dict[str, Any]) -> Provenance:
-    return Provenance(**keys | {"settings": Settings(**keys["settings"])})
 
 
 def _stem(provenance: Provenance) -> str:
@@ -167,9 +164,7 @@ def provenance_of(study: Study, figure: Figure, scale: str, seconds: float) -> P
 
     seconds : that a measurement has taken; those of runs are in their logs
     """
-    measured = isinstance(figure.source, Measurement)  # in files of its own, which are no logs
-    folders = [] if measured else figure.source.folders(study.folder)
-    swept = [swept_logs(folder) for folder in folders]
+    swept = [swept_logs(grid.folder(study.folder)) for grid in figure.source.parts()]
     logs = [log for there, _ in swept for log in there]
     missing = [path for _, gone in swept for path in gone]
     here = provenance() | processor.facts()
@@ -185,20 +180,11 @@ def provenance_of(study: Study, figure: Figure, scale: str, seconds: float) -> P
         assert isinstance(figure.source, Measurement)
         varied = Settings({}, {"size": figure.source.scales[scale]})
     executed = [log.attrs for log in logs] or [here | drawn_by]
-    return Provenance(
-        study.folder.resolve().name,
-        study.title,
-        figure.name,
-        figure.title,
-        scale,
-        dict(runs),
-        round(seconds, 1),
-        varied,
-        _unique(machine(attributes) for attributes in executed),
-        _unique(commit_text(attributes) for attributes in executed),
-        commit_text(drawn_by),
-        _unique(text for log in logs for text in _plugins(log)),
-    )
+    names = study.folder.resolve().name, study.title, figure.name, figure.title, scale
+    ran = dict(runs), round(seconds, 1), varied
+    machines, commits = (_unique(map(text, executed)) for text in (machine, commit_text))
+    plugins = _unique(text for log in logs for text in _plugins(log))
+    return Provenance(*names, *ran, machines, commits, commit_text(drawn_by), plugins)
 
 
 def _plugins(log: Log) -> list[str]:

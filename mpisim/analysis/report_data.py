@@ -11,8 +11,8 @@ import numpy as np
 from mpisim.analysis import style
 from mpisim.analysis.costs import Target
 from mpisim.analysis.curves import ABOVE, LABELS, Axis, Curve, framing_share, grows, over_seeds
-from mpisim.analysis.fleet.rounds import on_a_clock
-from mpisim.analysis.fleet.table import LEVELS, fleet_costs
+from mpisim.analysis.fleet_rounds import on_a_clock
+from mpisim.analysis.fleet_table import LEVELS, fleet_costs
 from mpisim.analysis.link_model import ModelledSeconds, over_seconds
 from mpisim.analysis.plot import colour_and_dash
 from mpisim.analysis.run_groups import RunGroup
@@ -21,23 +21,10 @@ from mpisim.comm.links import Links
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log
 
-X = (
-    Axis("bits_up", log=True),
-    Axis("bits_total", log=True),
-    Axis("round", log=False),
-    Axis("oracle_calls", log=True),
-    Axis("seconds", log=True),
-)
+X = [Axis(n, n != "round") for n in ("bits_up", "bits_total", "round", "oracle_calls", "seconds")]
 FIRST = "grad_norm_sq"  # the y axis that is shown first
-PLAIN = (  # TeX in labels, as text
-    (r"\|", "‖"),
-    (r"\nabla ", "∇"),
-    (r"^\star", "*"),
-    ("^2", "²"),
-    ("^k", "ᵏ"),
-    ("^j", "ʲ"),
-    ("$", ""),
-)
+PLAIN = {r"\|": "‖", r"\nabla ": "∇", r"^\star": "*", "$": ""}  # TeX in labels, as text
+PLAIN |= {"^2": "²", "^k": "ᵏ", "^j": "ʲ"}
 NUMBERS = 250_000  # on a page, about 2 MB
 FEWEST, MOST = 30, 300  # points of a curve
 DIGITS, LARGEST = 5, 1e300  # JSON has no infinity, which a band may reach
@@ -87,7 +74,7 @@ def described(axis: Axis, logs: Sequence[Log]) -> dict[str, Any]:
 
 def plain(label: str) -> str:
     """The label of an axis without TeX."""
-    for tex, text in PLAIN:
+    for tex, text in PLAIN.items():
         label = label.replace(tex, text)
     return label
 
@@ -128,7 +115,7 @@ def _over(group: RunGroup, x: Axis, ys: Sequence[Axis], most: int) -> dict[str, 
 
 def _points(curve: Curve, log: bool, most: int) -> dict[str, list[float]]:
     rows = _some(curve.x, log, most)
-    arrays = vars(curve).items()  # x, y, low, high
+    arrays = curve._asdict().items()  # x, y, low, high
     return {name: _short(values[rows]) for name, values in arrays if values is not None}
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.fleet.rounds import Rounds, rounds_of, rows_of
+from mpisim.analysis.fleet_rounds import Rounds, rounds_of, rows_of
 from mpisim.comm.fleet import Clients, Fleet
 from mpisim.core.numerics import philox
 from mpisim.core.rng import Draw, Streams, purpose_key
@@ -27,8 +28,7 @@ ROUNDING = 1e-12  # relative, more than that of the few sums of a client's secon
 PRESENCE = purpose_key("fleet/presence")
 
 
-@dataclasses.dataclass(frozen=True)
-class Seconds:
+class Seconds(NamedTuple):
     """Cumulative seconds (rows,), and the share of the messages that were dropped or late."""
 
     seconds: np.ndarray

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -57,12 +58,8 @@ class Rounds:
 
 def rows_of(rounds: Rounds, which: np.ndarray | slice) -> Rounds:
     """Some of the rows."""
-    arrays = {
-        field.name: getattr(rounds, field.name)[which]
-        for field in dataclasses.fields(rounds)
-        if field.name not in ("n", "who")
-    }
-    return Rounds(n=rounds.n, who=rounds.who, **arrays)
+    arrays = {n: v[which] for n, v in vars(rounds).items() if n not in ("n", "who")}
+    return dataclasses.replace(rounds, **arrays)
 
 
 def on_a_clock(log: Log) -> bool:
@@ -90,7 +87,7 @@ def rounds_of(log: Log, fleet: Fleet, ms: float | None = None) -> Rounds:
     idle = "participants" in log.config.get("method", {})
     counts, (who, several) = traffic(log), who_sent(log)
     if several > 1 and counts.messages_up is not None:  # of a client, sent as one
-        counts = dataclasses.replace(counts, messages_up=counts.messages_up / several)
+        counts = counts._replace(messages_up=counts.messages_up / several)
     rounds = made(counts, client_seconds, calls, fleet, each, who, idle)
     return rounds if ms is None else fedscale(rounds, ms)
 
@@ -166,10 +163,8 @@ def fedscale(rounds: Rounds, ms: float) -> Rounds:
     bandwidth is the client's download. ms : of a sample's inference, at factor 1
     """
     computing, nothing = 3 * rounds.samples * ms / 1000, np.zeros_like(rounds.up)
-    return dataclasses.replace(
-        rounds, seconds=computing, computing=computing, hops=nothing, up=nothing, most=nothing,
-        down=rounds.payload,
-    )  # fmt: skip
+    sent: dict[str, Any] = {"hops": nothing, "up": nothing, "most": nothing, "down": rounds.payload}
+    return dataclasses.replace(rounds, seconds=computing, computing=computing, **sent)
 
 
 def who_sent(log: Log) -> tuple[Senders | None, int]:

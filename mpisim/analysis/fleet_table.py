@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import textwrap
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mpisim.analysis import formatting, style
 from mpisim.analysis.costs import Target
 from mpisim.analysis.curves import about_model, about_seconds
-from mpisim.analysis.fleet.rounds import on_a_clock, rounds_of
-from mpisim.analysis.fleet.seconds import Seconds
-from mpisim.analysis.fleet.seconds import seconds as seconds_of
+from mpisim.analysis.fleet_rounds import on_a_clock, rounds_of
+from mpisim.analysis.fleet_seconds import Seconds
+from mpisim.analysis.fleet_seconds import seconds as seconds_of
 from mpisim.analysis.run_groups import common_title, group_runs
 from mpisim.comm.fleet import Fleet
-from mpisim.core.errors import InputError, library
+from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 from mpisim.core.terminal import report
 from mpisim.runs.log.reader import Log, damaged
@@ -31,8 +30,7 @@ LEFT_OUT = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class FleetCost:
+class FleetCost(NamedTuple):
     """Seconds of a setting's runs until a target, over their seeds and draws of a fleet.
 
     seconds : each run on each draw, (runs x draws,); None unless all runs reach the target
@@ -113,13 +111,15 @@ def of_logs(logs: Sequence[Log]) -> list[dict[str, Any]]:
     return [table for i, table in enumerate(tables) if table not in tables[:i]]
 
 
-class FleetCosts(list[FleetCost]):
+class FleetCosts(formatting.Listing[FleetCost]):
     """The costs of logs' settings on fleets. Printed, it is the table of ``mpisim fleet``.
 
     Logs that ran on a fleet's clock are left out, with a line on standard error.
 
     targets : the last round of the shortest run unless given
     """
+
+    left = 3
 
     def __init__(
         self,
@@ -139,40 +139,21 @@ class FleetCosts(list[FleetCost]):
             targets = [Target("round", last, rises=True)]
         super().__init__(fleet_costs(logs, fleets, targets, draws, ms))
 
-    def __repr__(self) -> str:
-        return self.to_text("text")
-
-    def _repr_html_(self) -> str:
-        return formatting.html(HEAD, self._shown())
-
-    def to_text(self, form: str) -> str:
-        """The table in one of `formatting.FORMATS`, with a line where messages were left out."""
-        if form == "csv":
-            return formatting.table(*self._exact(), form)
-        rows = self._shown()
+    def _lines(self) -> tuple[list[str], list[str]]:
         title = common_title(group_runs(self._logs, by_ranks=True)).splitlines()
         note = LEFT_OUT * any(cost.left_out for cost in self)
-        notes = [about_seconds(self._logs), about_model(self._logs), note]
-        if form == "markdown":
-            rows = [[formatting.escaped(cell) for cell in row] for row in rows]
-        body = formatting.table(HEAD, rows, form, right=range(3, len(HEAD)))
-        return "\n".join(filter(None, [*(title if form == "text" else []), body, *notes]))
+        notes = about_seconds(self._logs), about_model(self._logs), note
+        return title, [*filter(None, notes)]
 
-    def to_pandas(self) -> Any:
-        """A DataFrame with a row for each setting, fleet and target. Needs pandas."""
-        head, rows = self._exact()
-        return library("pandas", "pandas", "to_pandas()").DataFrame(rows, columns=head)
-
-    def _shown(self) -> list[list[str]]:
+    def _shown(self, form: str) -> formatting.Table:
         rows = []
         for c in self:
             levels = [formatting.UNKNOWN if v is None else f"{v:.4g}" for v in c.levels]
             left_out = f"{100 * c.left_out:.2g}%"
             rows.append([c.name, str(c.fleet), str(c.target), str(c.runs), *levels, left_out])
-        return rows
+        return HEAD, rows
 
-    def _exact(self) -> tuple[list[str], list[list[Any]]]:
-        """Head and rows with all digits."""
+    def _exact(self) -> formatting.Table:
         head = ["name", "fleet", "y", "target", "runs", "draws"]
         head += [*(f"seconds_p{level}" for level in LEVELS), "left_out"]
         starts = [[c.name, str(c.fleet), c.target.y, c.target.level, c.runs] for c in self]

@@ -5,31 +5,33 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mpisim.analysis.costs import Target, costs_of, shown
+from mpisim.analysis import costs, log_files
+from mpisim.analysis.costs import Target
 from mpisim.analysis.curves import about_framing, about_seconds
 from mpisim.analysis.formatting import TABLES, rendered
+from mpisim.analysis.labels import settings, several
+from mpisim.analysis.log_files import Logs, PathLike
 from mpisim.analysis.plot import COLOURS, UNITS, per_round, unit_of
-from mpisim.analysis.report.chart_data import choices, curves, described, x_axes, y_axes
-from mpisim.analysis.results.files import commit_text, machine
+from mpisim.analysis.report_data import choices, curves, described, x_axes, y_axes
+from mpisim.analysis.results import commit_text, machine
 from mpisim.analysis.run_groups import RunGroup, group_runs, workers_text
-from mpisim.analysis.settings import settings, several
 from mpisim.analysis.show import run_list
+from mpisim.comm import links
 from mpisim.comm.clock import PHASES
 from mpisim.comm.fleet import Fleet
-from mpisim.comm.links import Links
 from mpisim.core import VERSION
 from mpisim.core.errors import InputError
+from mpisim.core.files import write_file
 from mpisim.runs import labels
 from mpisim.runs.log.reader import Log
 from mpisim.runs.progress import duration
 
-TEMPLATE = resources.files("mpisim.analysis.report") / "template"
+NETWORKS = ("10mbit", "100mbit", "1gbit")
 MOST_TARGETS = 6
 SMALLEST = np.finfo(float).eps
 LISTED = 6  # values of an attribute that are named one by one
@@ -37,24 +39,35 @@ VERSIONS = ("python", "numpy", "scipy", "numba", "h5py", "mpi4py")
 
 
 def report(
-    folder: Path | None,
-    logs: Sequence[Log],
-    *,
-    networks: Sequence[Links],
-    targets: Sequence[Target] = (),
-    fleets: Sequence[Fleet] = (),
+    paths: Logs,
+    output: PathLike,
+    networks: Sequence[str] = NETWORKS,
+    targets: Sequence[str] = (),
     title: str = "",
-    refused: Sequence[InputError] = (),
-) -> str:
-    """The page, in HTML: the same logs give the same bytes.
+    where: str | Sequence[str] = (),
+    best: bool | str | None = None,
+    fleets: Sequence[Fleet] = (),
+) -> Path:
+    """Write the page of ``mpisim plot -o FILE.html``, the same for the same logs; returns its path.
 
-    folder : where the logs are, if they are in one
-    networks : of the axes of modelled seconds
-    targets : of the table of costs; powers of ten that a run reaches where none is given
-    fleets : among which the reader chooses; none without any
-    refused : why other logs could not be read
+    paths : as for `mpisim.load`, or the runs that it has read; a folder with those below it
+    networks, targets : such as "100mbit,1ms" and "loss<=0.1"; of the axes of modelled seconds, and
+        of the table of costs, with powers of ten that a run reaches where none is given
+    where, best : which runs, as in `mpisim.analysis.log_files.selected`
+    fleets : of clients, among which the reader chooses
     """
-    sections, x, y = sections_of(logs), x_axes(logs, networks), y_axes(logs)
+    on, wanted = list(map(links.parse, networks)), list(map(costs.parse, targets))
+    named = [paths] if isinstance(paths, PathLike | Log) else list(paths)
+    places = [Path(one) for one in named if not isinstance(one, Log)]
+    folder = places[0] if len(named) == len(places) == 1 and places[0].is_dir() else None
+    refused: list[InputError] = []
+    if len(places) < len(named):
+        logs = log_files.load(named)
+    else:
+        files = log_files.below(folder) if folder else log_files.find(places)
+        logs, refused = log_files.readable(log_files.by_settings(files))
+    logs = log_files.selected(logs, where, best)
+    sections, x, y = sections_of(logs), x_axes(logs, on), y_axes(logs)
     data = {
         "x": [described(axis, logs) for axis in x],
         "y": [described(axis, logs) for axis in y],
@@ -62,14 +75,13 @@ def report(
             {
                 "name": name,
                 "curves": curves(groups, x, y),
-                "fleets": choices(groups, fleets, _targets(groups, targets)),
+                "fleets": choices(groups, fleets, _targets(groups, wanted)),
             }
             for name, groups in sections.items()
         ],
     }
-    return rendered(
+    text = rendered(
         "report.html",
-        TEMPLATE,
         several=several,
         # black is the text's colour, so that it is not lost on a dark page
         ink=lambda colour: colour.replace("#000000", "currentColor"),
@@ -79,12 +91,14 @@ def report(
         remark=about_seconds(logs),
         refused=refused,
         settings=settings(log.config for log in logs),
-        sections=[_section(groups, targets) for groups in sections.values()],
+        sections=[_section(groups, wanted) for groups in sections.values()],
         phases=COLOURS,
         runs=run_list(folder, logs),
         provenance=provenance(logs),
         version=VERSION,
     )
+    write_file(Path(output), text.encode(), InputError)
+    return Path(output)
 
 
 def sections_of(logs: Sequence[Log]) -> dict[str, list[RunGroup]]:
@@ -140,7 +154,7 @@ def _section(groups: Sequence[RunGroup], targets: Sequence[Target]) -> dict[str,
     chosen = _targets(groups, targets)
     able = [group for group in groups if _has_rows(group, chosen)]
     return {
-        "costs": shown(costs_of(able, chosen)),
+        "costs": costs.shown(costs.costs_of(able, chosen)),
         "remark": about_framing(groups, how="an axis of the curves includes it"),
         "bars": _bars(groups),
     }
@@ -152,10 +166,7 @@ def _targets(groups: Sequence[RunGroup], targets: Sequence[Target]) -> list[Targ
 
 def _has_rows(group: RunGroup, targets: Sequence[Target]) -> bool:
     needed = {"round", "bits_up", "seconds", *(target.y for target in targets)}
-    try:
-        return all(log.column(name).size for log in group.logs for name in needed)
-    except InputError:  # a log of other columns
-        return False
+    return all(log.has(name) for log in group.logs for name in needed)
 
 
 def _bars(groups: Sequence[RunGroup]) -> list[dict[str, Any]]:

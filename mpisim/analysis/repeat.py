@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mpisim.analysis.results.files import of_study
+from mpisim.analysis.results import of_study
 from mpisim.analysis.study.figure import Study
 from mpisim.comm.clock import Clock
 from mpisim.comm.communicators import Comm, OneProcess
@@ -213,8 +213,7 @@ def _first(one: np.ndarray, two: np.ndarray) -> int:
 SECONDS = 60.0  # of a comparison; more of its runs are not drawn
 
 
-@dataclasses.dataclass(frozen=True)
-class Comparison:
+class Comparison(NamedTuple):
     """A comparison on record.
 
     runs : {name of a log: the first digits of `Log.digest`}
@@ -270,9 +269,7 @@ def repeat(study: Study, number: int, seed: int, comm: Comm, seconds: float = SE
                 break
             count = min(len(comparison.runs), int(seconds / max(comparison.seconds, 1e-9)))
             some = random.sample(sorted(comparison.runs), count)
-            one = dataclasses.replace(
-                comparison, runs={name: comparison.runs[name] for name in some}
-            )
+            one = comparison._replace(runs={name: comparison.runs[name] for name in some})
             tables = _tables(study, one, comm.size)
             if tables is None:
                 wide += 1

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from mpisim.analysis import claims as verdicts
+from mpisim.analysis import results as files
 from mpisim.analysis.claims import PROJECT, Claim, counts, firmness
 from mpisim.analysis.formatting import escaped, rendered
 from mpisim.analysis.formatting import markdown as table
-from mpisim.analysis.results import files
-from mpisim.analysis.results.files import FOLDER, Provenance, Result, of_study, scale_order
-from mpisim.analysis.settings import Settings, several
+from mpisim.analysis.labels import Settings, several
+from mpisim.analysis.results import FOLDER, Provenance, Result, of_study, scale_order
 from mpisim.analysis.study.figure import Drawn
 from mpisim.core.files import write_file
 

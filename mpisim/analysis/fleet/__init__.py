@@ -1,1 +1,0 @@
-"""Seconds of a fleet: what a run takes if each client has a link and a speed of its own."""

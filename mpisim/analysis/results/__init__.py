@@ -1,1 +1,0 @@
-"""Results on record: pictures, claims and provenance beside a study (`files`), and their `page`."""
