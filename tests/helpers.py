@@ -3,7 +3,7 @@
 import functools
 import os
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import h5py
@@ -16,6 +16,7 @@ from mpisim.problems.data.find import find
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.schema import DIGEST
 from mpisim.runs.loop import End, run
+from mpisim.runs.metrics import Evaluator
 from mpisim.runs.record import Output
 from mpisim.runs.rehearsal import Rehearsal
 
@@ -53,6 +54,35 @@ def without_rehearsal(patch: pytest.MonkeyPatch) -> None:
 def run_tables(tables: dict, log: Path | None = None, comm=MPI.COMM_SELF, **output) -> End:
     """Run an experiment in this process."""
     return run(parse(tables), Output(log, **output), comm)
+
+
+def before_row(patch: pytest.MonkeyPatch, act: Callable[[int], object]) -> None:
+    """From now on, ``act(k)`` comes before the row of each round k."""
+    original = Evaluator.row
+
+    def row(self, k, *arguments):
+        act(k)
+        return original(self, k, *arguments)
+
+    patch.setattr(Evaluator, "row", row)
+
+
+def calls_of(patch: pytest.MonkeyPatch, owner: object, name: str) -> list[tuple]:
+    """The arguments of each call of a function, from now on."""
+    original, calls = getattr(owner, name), []
+
+    def function(*arguments, **options):
+        calls.append(arguments)
+        return original(*arguments, **options)
+
+    patch.setattr(owner, name, function)
+    return calls
+
+
+def attributes(log: str | os.PathLike) -> dict:
+    """All attributes of a log, read with plain h5py."""
+    with h5py.File(log, "r") as file:
+        return dict(file.attrs)
 
 
 def columns(log: Path) -> dict[str, np.ndarray]:

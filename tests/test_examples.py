@@ -67,7 +67,7 @@ def test_extending(tmp_path, monkeypatch, command):
 
 @pytest.fixture
 def one_process(monkeypatch):
-    """`mpisim check` on one rank: tests/testing/test_new.py has it start mpirun."""
+    """`mpisim check` on one rank: tests/testing/test_check.py has it start mpirun."""
 
     def no_job(*_):
         raise NotChecked("other tests start mpirun")

@@ -18,6 +18,7 @@ from mpisim.comm.links import on_wire, parse
 from mpisim.core.rng import purpose_key
 from mpisim.runs.log.reader import read
 from tests.comm.jobs import python
+from tests.helpers import calls_of
 
 
 def rounds(
@@ -226,12 +227,7 @@ def test_a_million_clients_and_a_thousand_rounds_in_little_memory(make_log, comm
     script += "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
     shown = python(script, *words, str(million))
     assert "1000" in shown and int(shown.splitlines()[-1]) < 300e3  # kilobytes
-    drawn, clients = [], Fleet.clients
-
-    def counting(self, which, seed=None):
-        drawn.append(len(which))
-        return clients(self, which, seed)
-
-    monkeypatch.setattr(Fleet, "clients", counting)
+    drawn = calls_of(monkeypatch, Fleet, "clients")
     assert len(FleetSeconds("", True, fleet=Fleet("mlab:US")).values(read(million))) == 1001
+    drawn = [len(which) for _, which, *_ in drawn]
     assert sum(drawn) == n and max(drawn) <= 2**14

@@ -1,4 +1,4 @@
-"""Started by test_failures on 3 ranks: command lines, one after the other, in one job.
+"""Started by test_jobs on 3 ranks: command lines, one after the other, in one job.
 
 Arguments: a folder, and a JSON list of (name, arguments). Rank 1 sees other data in the command
 "other data", has another numpy in "other numpy", and another command line in "other flags". Rank 0

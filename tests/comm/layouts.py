@@ -1,4 +1,4 @@
-"""Started by test_layouts under mpirun: experiments.toml on 1 rank, and on 2, 3 or 6.
+"""Started by test_jobs under mpirun: experiments.toml on 1 rank, and on 2, 3 or 6.
 
 The argument is a seed, which draws one in forty of the experiments, each in one of six layouts.
 With --all instead (`make trial`) all are run in all layouts. Then runs that other ranks continue.

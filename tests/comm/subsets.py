@@ -1,4 +1,4 @@
-"""Started by test_subsets on 4 ranks: runs and sweeps on fewer ranks than the job has.
+"""Started by test_jobs on 4 ranks: runs and sweeps on fewer ranks than the job has.
 
 Every rank prints a line for each thing that is wrong and exits non-zero if there is one.
 """

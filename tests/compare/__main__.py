@@ -5,7 +5,7 @@
 OLD and NEW are checkouts. The experiments are those of experiments.toml, on one rank and on three,
 in both layouts. Only the command line of mpisim is used, so modules may move between the two. Logs
 go to FOLDER/old and FOLDER/new-PATH-OF-NEW; what has run already with the same source is not run
-again. Several comparisons may use FOLDER at a time.
+again.
 
 Compared are exit codes, what is printed, and all that a log holds (columns, their units and
 descriptions, the last iterate, attributes) but for the clocks (`time_*`) and the attributes in
@@ -22,7 +22,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -42,7 +41,7 @@ VARIES |= {"mpi_library", "package_version", "mpi4py", "numpy", "scipy", "h5py",
 VARIES |= {"llvmlite"}
 VARIES |= {"source", "code", "git_commit", "git_dirty", "blas", "blas_core", "cpu", "cpu_features"}
 VARIES |= {"numpy_simd", "oversubscribed", "rows_sha256"}  # of the clocks, too
-ADDED = {"rounds/messages_up"}  # columns that the old side may lack; told once, not for each log
+ADDED = {"rounds/messages_up"}  # columns that the old side may lack
 
 
 class Side:
@@ -50,7 +49,7 @@ class Side:
 
     def __init__(self, checkout: Path, folder: Path):
         self.checkout, self.folder = checkout.resolve(), folder.resolve()
-        self.journal, self.stamp = self.folder / "results.jsonl", self.folder / "source"
+        self.journal = self.folder / "results.jsonl"
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         self.environment = environment() | {"PATH": path, "PYTHONPATH": str(self.checkout)}
         self.environment |= {"MPISIM_CACHE": str(self.folder / "cache"), "OMP_NUM_THREADS": "1"}
@@ -68,64 +67,32 @@ class Side:
         return dict(json.loads(line) for line in text.splitlines())
 
     def run(self, wanted: Experiments) -> None:
-        """Run what is missing. The folder stays locked, shared with those that only read it."""
-        self.folder.parent.mkdir(parents=True, exist_ok=True)
-        self.lock = os.open(f"{self.folder}.lock", os.O_RDWR | os.O_CREAT)
-        fcntl.flock(self.lock, fcntl.LOCK_SH)
-        if not self.fits() or self.missing(wanted):
-            fcntl.flock(self.lock, fcntl.LOCK_EX)
-            self.prepare()
-            self.run_missing(self.missing(wanted))
-            fcntl.flock(self.lock, fcntl.LOCK_SH)
-
-    def fits(self) -> bool:
-        """Whether the logs come from the checkout as it is now."""
-        return self.stamp.exists() and self.stamp.read_text() == self.source()
-
-    def missing(self, wanted: Experiments) -> list[list[Step]]:
-        """The command lines of the experiments that have not run to their end."""
+        """Run what has not run with this source, stage by stage."""
+        stamp, source = self.folder / "source", self.source()
+        if not (stamp.exists() and stamp.read_text() == source):
+            if self.folder.exists() and not stamp.exists():
+                sys.exit(f"{self.folder}: holds something else than logs of this tool")
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.mkdir(parents=True)
+            stamp.write_text(source)
         done = self.results()
-        return [steps for steps in wanted.values() if any(s.key not in done for s in steps)]
-
-    def run_missing(self, missing: list[list[Step]]) -> None:
-        """Run all command lines of these experiments, stage by stage."""
+        missing = [steps for steps in wanted.values() if any(s.key not in done for s in steps)]
         print(f"{self.checkout}: {len(missing)} experiments to run", flush=True)
-        done = self.results()
         for s in itertools.chain(*missing):
             done.pop(s.key, None)
             for file in (word for word in s.argv if word.endswith(".toml")):
                 (self.folder / file).write_text(tomli_w.dumps(s.tables), encoding="utf-8")
         lines = [json.dumps(item) + "\n" for item in done.items()]
         self.journal.write_text("".join(lines), encoding="utf-8")
-        for stage in range(len(STAGES)):
-            self.run_stage([[s for s in steps if s.stage == stage] for steps in missing], stage)
-        if not self.fits():
+        for stage, ranks in enumerate(STAGES):
+            lines = [[s for s in steps if s.stage == stage] for steps in missing]
+            shares = [list(itertools.chain(*lines[i::2])) for i in range(2)]
+            if ranks > 1:  # in one job; else in two
+                shares = [shares[0] + shares[1]]
+            with ThreadPoolExecutor(2) as pool:
+                list(pool.map(self.run_job, range(2), shares, itertools.repeat(ranks)))
+        if self.source() != source:
             sys.exit(f"{self.checkout}: the package was changed meanwhile; start again")
-
-    def prepare(self) -> None:
-        """Empty the folder unless its logs come from this source; see that the package is found."""
-        if not self.fits():
-            if self.folder.exists() and not self.stamp.exists():
-                sys.exit(f"{self.folder}: holds something else than logs of this tool")
-            shutil.rmtree(self.folder, ignore_errors=True)
-            self.folder.mkdir()
-            self.stamp.write_text(self.source())
-        command = [sys.executable, "-P", "-c", "import mpisim.cli; print(mpisim.__file__)"]
-        message = subprocess.run(command, env=self.environment, capture_output=True, text=True)
-        if not Path(message.stdout.strip()).is_relative_to(self.checkout):
-            sys.exit(
-                f"{self.checkout}: its package is not imported: {message.stdout}{message.stderr}"
-            )
-
-    def run_stage(self, lines: list[list[Step]], stage: int) -> None:
-        """The command lines of a stage: in one job of several ranks, or in two of one rank."""
-        lines, start = [line for line in lines if line], time.monotonic()
-        jobs = 2 if STAGES[stage] == 1 else 1
-        shares = [list(itertools.chain(*lines[i::jobs])) for i in range(jobs)]
-        with ThreadPoolExecutor(jobs) as pool:
-            list(pool.map(self.run_job, range(jobs), shares, itertools.repeat(STAGES[stage])))
-        seconds = time.monotonic() - start
-        print(f"  {len(lines)} on {STAGES[stage]} rank(s): {seconds:.0f} s", flush=True)
 
     def run_job(self, number: int, steps: list[Step], ranks: int) -> None:
         """Run command lines in one job; one that ends early is started again after the culprit."""
@@ -135,9 +102,9 @@ class Side:
             command = ["mpirun", "-n", str(ranks), *command]
         while steps:
             todo.write_text(json.dumps([[s.key, s.argv] for s in steps]))
-            options = {"cwd": self.folder, "env": self.environment, "pass_fds": [self.lock]}
             with todo.with_suffix(".txt").open("w") as out:
-                ended = subprocess.run(command, stdout=out, stderr=out, **options)
+                options = {"cwd": self.folder, "env": self.environment, "stdout": out}
+                ended = subprocess.run(command, stderr=out, **options)
             done = self.results()
             left = [s for s in steps if s.key not in done]
             if len(left) == len(steps):
@@ -190,30 +157,29 @@ def unlike(old: Any, new: Any) -> str:
 
 
 def compare_logs(old: Path, new: Path) -> list[str]:
-    """One line for each difference between two logs; a column in `ADDED` is a line of its own."""
+    """One line for each difference between two logs."""
     if not (old.exists() and new.exists()):
         return [f"{old.name}: only on the {'old' if old.exists() else 'new'} side"]
     first, second = content(old), content(new)
-    added = (ADDED & second.keys()) - first.keys()
-    second = {name: value for name, value in second.items() if name.split("@")[0] not in added}
     lines = []
     for name in sorted(first | second):
         if name not in first or name not in second:
-            lines.append(f"{name}: only on the {'old' if name in first else 'new'} side")
+            if name in first or name.split("@")[0] not in ADDED:
+                lines.append(f"{name}: only on the {'old' if name in first else 'new'} side")
         elif bits(first[name]) != bits(second[name]):
             lines.append(f"{name}: {unlike(first[name], second[name])}")
-    return [f"{old.name}: {line}" for line in lines] + sorted(added)
+    return [f"{old.name}: {line}" for line in lines]
 
 
 def compare(old: Side, new: Side, wanted: Experiments) -> int:
     """Print what differs, and counts; the exit code."""
     first, second = old.results(), new.results()
     keys = [s.key for s in itertools.chain(*wanted.values())]
-    ends = [(key, *pair) for key in keys for pair in zip(first[key], second[key], strict=True)]
     message: dict[str, list[str]] = {}  # the same change of wording is one line
-    for key, a, b in ends:
-        if a != b:
-            message.setdefault(unlike(str(a), str(b)), []).append(key)
+    for key in keys:
+        for a, b in zip(first[key], second[key], strict=True):
+            if a != b:
+                message.setdefault(unlike(str(a), str(b)), []).append(key)
     logs = set()
     for name, folder in itertools.product(wanted, (old.folder, new.folder)):
         paths = [folder / f"{name}.h5", *(folder / name).glob("*.h5")]
@@ -221,18 +187,14 @@ def compare(old: Side, new: Side, wanted: Experiments) -> int:
     pairs = zip(*[(old.folder / log, new.folder / log) for log in sorted(logs)], strict=True)
     with ProcessPoolExecutor(2) as pool:
         lines = list(itertools.chain(*pool.map(compare_logs, *pairs, chunksize=20)))
-    added = Counter(line for line in lines if line in ADDED)
-    lines = [line for line in lines if line not in ADDED]
-    otherwise = [f"{same[0]} and {len(same) - 1} more: {text}" for text, same in message.items()]
-    for line in otherwise + lines:
-        print(line)
+    for text, same in message.items():
+        print(f"{same[0]} and {len(same) - 1} more: {text}")
+    print("\n".join(lines))
     ended = sorted(Counter(str(second[key][0]) for key in keys).items())
-    for name, count in added.items():
-        print(f"{name}: added since, in {count} logs of the new side")
     print("exit codes:", ", ".join(f"{code} ({count} times)" for code, count in ended))
     print(f"{len(wanted)} experiments, {len(logs)} logs")
     print(f"differences: {len(lines)} in logs, {len(message)} in exit codes and printed lines")
-    return int(bool(otherwise + lines))
+    return int(bool(message or lines))
 
 
 def main() -> int:
@@ -246,9 +208,12 @@ def main() -> int:
     wanted = experiments(args.only)
     name = "-".join(["new", *args.new.resolve().parts[1:]])
     old, new = Side(args.old, args.logs / "old"), Side(args.new, args.logs / name)
-    for side in (old, new):
-        side.run(wanted)
-    return compare(old, new, wanted)
+    args.logs.mkdir(parents=True, exist_ok=True)
+    with (args.logs / "lock").open("w") as lock:  # comparisons of a folder take turns
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for side in (old, new):
+            side.run(wanted)
+        return compare(old, new, wanted)
 
 
 if __name__ == "__main__":

@@ -228,15 +228,3 @@ def test_eden_has_the_points_of_max_and_their_errors(b):
         eden = make({"name": "eden", "bits": b, "scale": scale}).bind(4096, 40, SINGLE)
         c = eden.compress(v, draw(40)).decoded()
         assert ((c - v) ** 2).sum() / (v**2).sum() == pytest.approx(limit, rel=0.02)
-
-
-def test_eden_with_one_bit_is_drive_and_zero_is_zero():
-    v = np.random.default_rng(0).standard_normal((5, 100))
-    v[2] = 0
-    for scale in ("least", "unbiased"):
-        drive, eden = (
-            make({"name": name, "scale": scale} | more).bind(100, 5, DOUBLE).compress(v, draw(5))
-            for name, more in (("drive", {}), ("eden", {"bits": 1}))
-        )
-        np.testing.assert_allclose(eden.decoded(), drive.decoded(), rtol=1e-6, atol=1e-15)
-        assert not eden.decoded()[2].any()

@@ -21,7 +21,6 @@ from tests.compressors.smooth_support import (
     spd,
     vectors,
 )
-from tests.helpers import run_tables, table
 from tests.theory.support import true_cal_L
 from tests.wire.messages import contents
 
@@ -246,12 +245,3 @@ def test_the_baselines_of_the_paper_are_the_defaults(d, n, s):
     steps = h.reshape(-1)[plus.starts[:-1]]
     spent = (1 / steps**2 + np.sqrt(sizes) / steps).sum() + sizes.size
     assert spent == pytest.approx(d / n + sizes.size)
-
-
-LOGISTIC = {"name": "logistic", "l2": 1e-3, "split": "sorted-by-norm", "scale": "row-max-abs"}
-DIANA = {"name": "diana", "stepsize": "theory"}
-
-
-def run(method, compressor, **keys):
-    keys = {"problem": LOGISTIC, "rounds": 12, "workers": 6} | keys
-    return run_tables(table(method, compressor, **keys))

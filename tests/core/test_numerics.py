@@ -221,13 +221,6 @@ def test_subsets_are_uniform_over_all_subsets():
     assert stats.chisquare(counts).pvalue > 1e-4
 
 
-@pytest.mark.parametrize(("d", "k"), [(1, 1), (7, 7), (300, 10)])
-def test_subsets_edge_cases(d, k):
-    subsets = draw(0, 3).subsets(d, k)
-    assert subsets.shape == (3, k) and subsets.min() >= 0 and subsets.max() < d
-    assert all(np.unique(row).size == k for row in subsets)
-
-
 def test_more_than_there_is_cannot_be_drawn_without_replacement():
     """What is in the pool beside, behind its end, would be read otherwise."""
     with pytest.raises(InputError, match="'up': 8 of 7 without replacement; allowed: at most 7"):

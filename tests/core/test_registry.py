@@ -25,7 +25,7 @@ from mpisim.runs.setup import Setup
 from tests.comm.jobs import python
 from tests.helpers import table
 from tests.runs.sweep.support import BASE
-from tests.runs.test_plugins import PLUGIN
+from tests.runs.test_experiment import PLUGIN
 
 MARINA = {"name": "marina", "stepsize": 0.1}
 
@@ -44,15 +44,6 @@ def test_a_spec_can_be_used_again():
     few = experiment(5)
     many = dataclasses.replace(few, compressor=experiment(25).compressor)
     assert [probability(few), probability(many), probability(few)] == [0.1, 0.5, 0.1]
-
-
-@pytest.mark.parametrize("part", ["problem", "compressor", "run"])
-def test_what_a_table_becomes_is_frozen(part):
-    experiment = parse(table(MARINA, {"name": "randk", "k": 5}))
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        getattr(experiment, part).k = 7
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        experiment.method.estimator.p = 0.5
 
 
 def test_a_thawed_copy_leaves_the_spec_frozen():

@@ -120,17 +120,6 @@ def test_trajectory(name, option):
     assert end.row["grad_norm_sq"] < 1e-10
 
 
-def test_one_round_is_a_newton_step_and_bits_are_those_of_its_messages():
-    keys = {"name": "fednl", "hessian": TOPK, "stepsize": 1.0}
-    end, loop = run_tables(tables(keys, rounds=1)), Loop()
-    zero = np.zeros(loop.d)
-    gradient = loop.every(zero).mean(axis=0)
-    newton = -np.linalg.solve(hessians(loop, zero).mean(axis=0), gradient)
-    assert np.linalg.norm(end.x - newton) <= 1e-11 * np.linalg.norm(newton)
-    size = triangle_size(loop.d)
-    assert end.row["bits_up"] == 64 * N * (size + loop.d) and end.row["bits_down"] == 0
-
-
 @pytest.mark.parametrize(
     "keys",
     [

@@ -4,7 +4,6 @@ import itertools
 import signal
 from contextlib import suppress
 
-import h5py
 import numpy as np
 import pytest
 
@@ -22,7 +21,7 @@ from mpisim.runs.record import Output
 from mpisim.runs.setup import ProblemCache, Setup
 from mpisim.runs.stop import StopSignals
 from mpisim.runs.sweep.points import read_summary
-from tests.helpers import run_tables, table
+from tests.helpers import attributes, run_tables, table
 from tests.problems.support import FORMS, attach, make_rows
 from tests.resumes import differences
 from tests.runs.sweep.support import write
@@ -71,8 +70,9 @@ def together(experiments, folder, watch=None):
         return run_together(setups, outputs, signals), logs
 
 
-def require_same(experiments, logs, folder):
-    """Each log is that of its run alone, clocks apart."""
+def require_same(experiments, folder, logs=None):
+    """Each log is that of its run alone, clocks apart; ``logs``: of those that ran before."""
+    logs = logs or together(experiments, folder)[1]
     for i, (one, log) in enumerate(zip(experiments, logs, strict=True)):
         alone = folder / f"alone-{i}.h5"
         with suppress(Diverged):
@@ -87,9 +87,7 @@ PAIRS = [pair for pair in PAIRS if (pair[0], pair[2]) != ("quadratic", "topk")]
 @pytest.mark.drawn(10)
 @pytest.mark.parametrize(("problem", "method", "compressor"), PAIRS)
 def test_logs_are_those_of_the_runs_alone(problem, method, compressor, tmp_path):
-    experiments = [tables(method, compressor, TASKS[problem], step) for step in STEPS]
-    _, logs = together(experiments, tmp_path)
-    require_same(experiments, logs, tmp_path)
+    require_same([tables(method, compressor, TASKS[problem], step) for step in STEPS], tmp_path)
 
 
 @pytest.mark.drawn(3)
@@ -99,16 +97,13 @@ def test_minibatches(problem, method, tmp_path):
     experiments = [tables(method, "randk", TASKS[problem], step) for step in STEPS]
     for one in experiments:
         one["method"] |= {"batch": 1}
-    _, logs = together(experiments, tmp_path)
-    require_same(experiments, logs, tmp_path)
+    require_same(experiments, tmp_path)
 
 
 @pytest.mark.parametrize("keys", [{"split": "homogeneous"}, {"workers": 1}])
 def test_workers_with_the_same_rows(keys, tmp_path):
     problem = TASKS["logistic"] | keys
-    experiments = [tables("diana", "randk", problem, step) for step in STEPS]
-    _, logs = together(experiments, tmp_path)
-    require_same(experiments, logs, tmp_path)
+    require_same([tables("diana", "randk", problem, step) for step in STEPS], tmp_path)
 
 
 @pytest.mark.drawn(6)
@@ -120,14 +115,12 @@ def test_seeds_of_methods_without_coins(method, compressor, tmp_path):
     experiments = [tables(method, compressor, TASKS["logistic"], s, seed=seed) for s, seed in runs]
     for one in experiments:
         one["method"] |= {} if method == "diana" else {"batch": 5}
-    _, logs = together(experiments, tmp_path)
-    require_same(experiments, logs, tmp_path)
+    require_same(experiments, tmp_path)
 
 
 def test_more_runs_than_lanes(tmp_path):
-    experiments = [tables("marina", "permk", TASKS["logistic"], 0.01 * i) for i in range(1, 12)]
-    _, logs = together(experiments, tmp_path)
-    require_same(experiments, logs, tmp_path)
+    steps = (0.01 * i for i in range(1, 12))
+    require_same([tables("marina", "permk", TASKS["logistic"], one) for one in steps], tmp_path)
 
 
 def test_momentum_schedules_and_accuracies(tmp_path):
@@ -140,8 +133,7 @@ def test_momentum_schedules_and_accuracies(tmp_path):
     ]
     for one in experiments:
         one["method"] |= more
-    _, logs = together(experiments, tmp_path)
-    require_same(experiments, logs, tmp_path)
+    require_same(experiments, tmp_path)
 
 
 # {problem: steps}: the second diverges, and the last reaches the accuracy
@@ -159,7 +151,7 @@ def test_runs_that_end_leave(method, problem, tmp_path):
     assert [end.status for end in ends] == ["done", "diverged", "done", "done"]
     rounds = [end.row["round"] for end in ends]
     assert rounds[::2] == [60, 60] and all(0 < k < 60 for k in rounds[1::2])
-    require_same(experiments, logs, tmp_path)
+    require_same(experiments, tmp_path, logs)
 
 
 @pytest.mark.drawn(3)
@@ -175,9 +167,8 @@ def test_an_interrupted_run_goes_on_alone(method, problem, tmp_path):
     assert all(4 < end.row["round"] < 40 for end in ends[::2])
     for one, log in zip(experiments[::2], logs[::2], strict=True):
         run_tables(one, log, OneProcess(), quiet=True, resume=True)
-        with h5py.File(log) as file:
-            assert file.attrs["ensemble"] == 3 and file.attrs["status"] == "done"
-    require_same(experiments, logs, tmp_path)
+        assert attributes(log)["ensemble"] == 3 and attributes(log)["status"] == "done"
+    require_same(experiments, tmp_path, logs)
 
 
 ABLE = {"problem": TASKS["logistic"] | {"data": "sample", "workers": 3}}
@@ -281,8 +272,8 @@ run.seed = [1, 2]
 """
 
 
-def attributes(points, name):
-    return {point.name: h5py.File(point.log).attrs[name] for point in points}
+def ensembles(points):
+    return {attributes(point.log)["ensemble"] for point in points}
 
 
 def test_a_sweep_advances_steps_together(tmp_path, capfd):
@@ -295,8 +286,7 @@ def test_a_sweep_advances_steps_together(tmp_path, capfd):
     points, alone = (read_summary(tmp_path / name) for name in ("together", "separate"))
     assert [p.status for p in points] == [p.status for p in alone]
     assert [p.status for p in points].count("diverged") == 2
-    assert set(attributes(points, "ensemble").values()) == {3}
-    assert set(attributes(alone, "ensemble").values()) == {1}
+    assert ensembles(points) == {3} and ensembles(alone) == {1}
     for one, other in zip(points, alone, strict=True):
         assert differences(one.log, other.log) == [] and one.seconds is not None
     assert main([*base, str(tmp_path / "together")]) == 0
@@ -309,7 +299,7 @@ def test_points_that_have_begun_or_have_ranks_run_alone(tmp_path, capfd):
     base = ["sweep", str(file), "--out", str(tmp_path / "logs")]
     assert main([*base, "--set", "run.ranks=1"]) == 0
     assert "advance together" not in capfd.readouterr().out
-    assert set(attributes(read_summary(tmp_path / "logs"), "ensemble").values()) == {1}
+    assert ensembles(read_summary(tmp_path / "logs")) == {1}
     assert main([*base, "--set", "run.rounds=20"]) == 0
     assert "2 points differ" in capfd.readouterr().out
     assert main([*base, "--set", "run.rounds=30"]) == 0  # they go on from those with 20 rounds

@@ -1,4 +1,4 @@
-"""Experiment files, --set, and back to TOML; labels; what is refused with one line."""
+"""Experiment files, --set, and back to TOML; labels; plugins; what is refused with one line."""
 
 import json
 import os
@@ -13,12 +13,23 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import mpisim
+from mpisim.analysis.run_groups import common_title, group_runs
+from mpisim.analysis.show import show_text
 from mpisim.comm import communicators
+from mpisim.compressors import COMPRESSORS
 from mpisim.core.errors import InputError
+from mpisim.methods.estimators import ESTIMATORS
+from mpisim.methods.method_table import METHODS
+from mpisim.problems import PROBLEMS
+from mpisim.problems.quadratic import Quadratic
+from mpisim.runs import plugins
 from mpisim.runs.experiment import Experiment, parse, read
 from mpisim.runs.labels import ranks_of
+from mpisim.runs.log import reader
 from mpisim.runs.setup import ProblemCache
-from tests.helpers import run_tables, table
+from tests.helpers import attributes, run_tables, table
+from tests.runs.sweep.support import BASE
 
 FILE = """
 title = "a test"
@@ -48,7 +59,7 @@ def test_back_to_toml_and_again(tmp_path):
     assert experiment.method.multiple() == 2.0
 
 
-PLUGIN = """
+PICKLED = """
 import mpisim
 @mpisim.compressor("pickled-identity")
 class Pickled(mpisim.Compressor):
@@ -58,7 +69,7 @@ class Pickled(mpisim.Compressor):
 
 def test_other_processes_take_an_experiment(tmp_path):
     """multiprocessing, concurrent.futures and mpi4py.futures pickle what they hand over."""
-    (tmp_path / "pickled_plugin.py").write_text(PLUGIN)
+    (tmp_path / "pickled_plugin.py").write_text(PICKLED)
     tables = table({"name": "marina", "stepsize": {"theory": 2}}, {"name": "pickled-identity"})
     experiment = parse(tables | {"plugin": str(tmp_path / "pickled_plugin.py")})
     code = "import sys, pickle; print(pickle.load(sys.stdin.buffer).to_toml())"
@@ -119,3 +130,168 @@ def test_ranks_that_keep_a_problem_must_all_keep_it():
     ]
     problems = [cache.problem(experiment, star) for star in stars]
     assert problems[0] is not problems[1] and problems[1] is problems[2]
+
+
+PLUGIN = """
+import numpy as np
+from mpisim.compressors.base import Compressor, compressor
+from mpisim.core.schema import require
+from mpisim.wire.sparse import SeededForm
+
+
+@compressor("firstk")
+class FirstK(Compressor):
+    k: int
+
+    def check(self):
+        require(1 <= self.k <= self.d, "compressor.k", self.k, f"from 1 to d = {self.d}")
+
+    def form(self, draw):
+        indices = np.tile(np.arange(self.k), (draw.workers, 1))
+        return SeededForm.of_rows(self.d, self.precision, indices, scale=1.0)
+
+    def compress(self, v, draw):
+        return self.form(draw).take(v)
+"""
+FIRSTK = BASE.replace("randk", "firstk").replace("marina", "ef21").replace('"theory"', "0.1")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The current folder, with a plugin there and in sub/."""
+    (tmp_path / "sub").mkdir()
+    for place in (tmp_path, tmp_path / "sub"):
+        (place / "first_k.py").write_text(PLUGIN)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["first_k", "./first_k.py", "sub/first_k.py"])
+def test_by_flag(name, folder, command):
+    (folder / "x.toml").write_text(FIRSTK)
+    command("run", "x.toml", "--plugin", name, "--out", "log.h5")
+    assert "firstk" in command("show", "log.h5")
+    assert "plugin" not in tomllib.loads(attributes("log.h5")["config"])
+
+
+def test_by_key_wherever_a_table_is_parsed(folder, command):
+    (folder / "sub" / "x.toml").write_text("plugin = ['first_k.py']\n" + FIRSTK)
+    grid = "[sweep]\nmethod.stepsize = [0.1, 0.2]\n"
+    (folder / "sub" / "grid.toml").write_text("plugin = 'first_k.py'\n" + FIRSTK + grid)
+    command("run", "sub/x.toml", "--out", "log.h5")
+    assert tomllib.loads(attributes("log.h5")["config"])["plugin"] == ["sub/first_k.py"]
+    verify = "verify log.h5 --rerun --"
+    several = f"{verify}load-plugins; {verify}plugin ./sub/first_k.py; sweep sub/grid.toml"
+    for words in f"{several}; tune sub/grid.toml; theory sub/x.toml".split("; "):
+        sys.modules.pop("first_k", None)
+        COMPRESSORS.pop("firstk")
+        command(*words.split())
+
+
+def test_verify_imports_nothing_unasked(folder, command):
+    (folder / "x.toml").write_text("plugin = 'sub/first_k.py'\n" + FIRSTK)
+    command("run", "x.toml", "--out", "log.h5")
+    sys.modules.pop("first_k")
+    COMPRESSORS.pop("firstk")
+    with (folder / "sub" / "first_k.py").open("a") as file:
+        file.write("\n__import__('pathlib').Path('executed').touch()\n")
+    output = command("verify", "log.h5")
+    assert "recomputed from the seed: no, its experiment needs sub/first_k.py: --plugin" in output
+    assert "nothing is wrong" in output
+    line = command("verify", "log.h5", "--rerun", code=2).strip()
+    assert line.startswith("mpisim: log.h5: its experiment needs sub/first_k.py: --plugin names it")
+    assert "\n" not in line and not (folder / "executed").exists()
+    assert "ok  bits_up" in command("verify", "log.h5", "--load-plugins")
+    assert (folder / "executed").exists()
+
+
+BROKEN = {
+    "syntax.py": ("x = 1\ny = = 2\n", r"syntax\.py:2: invalid syntax"),
+    "raises.py": ("\n\n1 / 0\n", r"raises\.py:3: ZeroDivisionError: division by zero"),
+    "exits.py": ("import sys\nsys.exit(3)\n", r"exits\.py:2: SystemExit: 3"),
+    "lacks.py": ("import no_such_module\n", r"lacks\.py:1: No module named 'no_such_module'"),
+    "refuses.py": (
+        "from mpisim.core.errors import InputError\nraise InputError('not\\nthis')\n",
+        r"refuses\.py:2: not this",
+    ),
+    "empty.py": ("", "the file is empty"),
+    "nul.py": ("x = 1\0", "source code string cannot contain null bytes"),
+    "latin.py": (b"x = '\xff'\n", r"latin\.py:1: .*can't decode byte 0xff .*"),
+    "nested.py": ("(" * 5000, r"nested\.py:1: too many nested parentheses"),
+    "json.py": ("x = 1", "there is another module 'json'; rename the file"),
+    "pytest.py": ("x = 1", "there is another module 'pytest'; rename the file"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_cannot_be_loaded_is_one_line(name, folder):
+    text, message = BROKEN[name]
+    (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    for _ in range(2):  # nothing is left behind by the first
+        with pytest.raises(InputError, match=f"^plugin {name}: cannot be loaded: .*{message}$"):
+            plugins.load(name)
+
+
+@pytest.mark.parametrize("value", [3, "", [""], ["a", 1], {"a": 1}, True])
+def test_other_values_are_refused(value):
+    with pytest.raises(InputError, match=r"^plugin: .* is not allowed; it must be the name of a"):
+        parse({"plugin": value})
+
+
+@pytest.fixture
+def plugin():
+    """A method, a compressor and a problem; forget() is as if another process read the logs."""
+    randk, marina = COMPRESSORS["randk"], ESTIMATORS["marina"]
+
+    @mpisim.method("mine", label="Mine!", letters={"p": "π", "share": "σ"})
+    class Mine(marina):
+        share: float = 0.5
+
+    @mpisim.compressor("mine", label="MineK", letters={"k": "κ"})
+    class MineK(randk):
+        other: int = 3
+
+    @mpisim.compressor("plain")
+    class Plain(randk):
+        other: int = 3
+
+    @mpisim.problem("mine", label="my squares")
+    class Squares(Quadratic):
+        pass
+
+    def forget():
+        for names in (COMPRESSORS, ESTIMATORS, METHODS, PROBLEMS):
+            for name in {"mine", "plain"} & names.loaded().keys():
+                del names[name]
+
+    return forget
+
+
+def made(folder, name, **changes):
+    """The log of a small run."""
+    tables = {
+        "problem": {"name": "mine", "dimension": 12, "workers": 3, "noise": 0.2},
+        "method": {"name": "mine", "stepsize": 0.05, "p": 0.5, "share": 0.25},
+        "compressor": {"name": "mine", "k": 2},
+        "run": {"rounds": 2},
+    }
+    for name_of_table, keys in changes.items():
+        tables[name_of_table] |= keys
+    run_tables(tables, folder / f"{name}.h5")
+    return folder / f"{name}.h5"
+
+
+def test_a_plugin_is_labelled_wherever_its_logs_are(plugin, tmp_path):
+    logs = [made(tmp_path, "a"), made(tmp_path, "b", method={"share": 0.75})]
+    logs += [made(tmp_path, "c", compressor={"name": "plain"})]
+    logs += [made(tmp_path, "d", compressor={"k": 3})]
+    plugin()
+    groups = group_runs(map(reader.read, logs))
+    assert [group.label for group in groups] == [
+        "σ = 0.25, MineK (κ = 2)",
+        "σ = 0.75, MineK (κ = 2)",
+        "σ = 0.25, plain (K = 2, other = 3)",
+        "σ = 0.25, MineK (κ = 3)",
+    ]
+    assert common_title(groups[:1]) == "Mine!, MineK (κ = 2)\nmy squares, 3 workers"
+    assert "Mine!" in show_text(logs[0]) and "MineK (κ = 2)" in show_text(logs[0])

@@ -10,7 +10,6 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-import h5py
 import pytest
 from mpi4py import MPI
 
@@ -26,7 +25,7 @@ from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup
 from mpisim.runs.stop import StopSignals
 from tests.compressors.cases import CASES
-from tests.helpers import run_tables, sampled, table
+from tests.helpers import attributes, run_tables, sampled, table
 from tests.resumes import KEYS, SMOOTH, differences
 from tests.runs.support import forget_kernels, kernels
 
@@ -87,9 +86,8 @@ def test_accepted_changes_are_recorded(plugin, tmp_path):
     for factor, rounds in ((0.5, 4), (0.25, 6)):
         plugin.edit(factor)
         run_tables(plugin.table(rounds), log, resume=True, accept=True)
-    with h5py.File(log) as file:
-        lines = file.attrs["accepted_changes"].splitlines()
-        now = json.loads(file.attrs["code"])
+    lines = attributes(log)["accepted_changes"].splitlines()
+    now = json.loads(attributes(log)["code"])
     assert [line.split(":")[0] for line in lines] == ["round 2", "round 4"]
     assert all(f"module {plugin.path.stem} (" in line for line in lines)
     assert lines[1].endswith(f"-> {now[f'module {plugin.path.stem}']})")
@@ -299,5 +297,5 @@ def test_the_log_says_so(tmp_path):
     assert place.cores and not oversubscribed([place])
     assert oversubscribed([place] * (len(place.cores) + 1))
     run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=2), tmp_path / "x.h5")
-    with h5py.File(tmp_path / "x.h5") as file:
-        assert file.attrs["oversubscribed"] == 0 and file.attrs["hosts"] == hosts([place])
+    of_log = attributes(tmp_path / "x.h5")
+    assert of_log["oversubscribed"] == 0 and of_log["hosts"] == hosts([place])

@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from mpisim.core.errors import InputError
 from mpisim.runs import minimiser as module
 from mpisim.runs.minimiser import minimiser
+from tests.helpers import calls_of
 from tests.problems.support import FORMS, LocalStar, attach, make_rows, on_ranks, part
 
 RANGES = [(0, 100), (100, 101), (101, 390), (390, 391), (391, 650), (650, 700)]
@@ -71,9 +72,7 @@ def test_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("MPISIM_CACHE", str(tmp_path))
     x, f = minimiser(made("logistic"), STAR)
     (file,) = tmp_path.rglob("*.h5")
-    calls = []
-    newton = module._newton
-    monkeypatch.setattr(module, "_newton", lambda *a: calls.append(1) or newton(*a))
+    calls = calls_of(monkeypatch, module, "_newton")
     again = minimiser(made("logistic"), STAR)
     assert np.array_equal(again[0], x) and again[1] == f and not calls
     minimiser(made("logistic", l2=2e-3), STAR)

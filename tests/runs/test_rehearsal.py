@@ -17,13 +17,12 @@ from mpisim.methods.method_table import METHODS, needs_compressor
 from mpisim.runs import rehearsal
 from mpisim.runs.experiment import parse
 from mpisim.runs.loop import run_rounds
-from mpisim.runs.metrics import Evaluator
 from mpisim.runs.record import Output
 from mpisim.runs.rehearsal import Rehearsal, rehearse
 from mpisim.runs.setup import Setup
 from mpisim.runs.stop import StopSignals
 from tests.compressors.cases import CASES
-from tests.helpers import table
+from tests.helpers import before_row, table
 from tests.resumes import KEYS, SMOOTH
 from tests.runs.support import forget_kernels
 
@@ -151,15 +150,11 @@ def test_a_rehearsal_leaves_no_trace(rounds, monkeypatch):
 @pytest.mark.parametrize("limit, rows", [(1e9, [0, 8]), (0.0, [0])])
 def test_a_long_row_is_rehearsed_once(limit, rows, monkeypatch):
     """A row of a whole network takes minutes: a second one would only delay the first round."""
-    result, evaluate = [], Evaluator.row
+    result = []
     setup = Setup(parse(table({"name": "gd", "stepsize": 0.1}, rounds=9)), MPI.COMM_SELF)
 
-    def count(evaluator, k, *given):
-        result.append(k)
-        return evaluate(evaluator, k, *given)
-
     monkeypatch.setattr("mpisim.runs.rehearsal.LONG", limit)
-    monkeypatch.setattr(Evaluator, "row", count)
+    before_row(monkeypatch, result.append)
     assert rehearse(setup).row_seconds > 0
     assert result == rows
 

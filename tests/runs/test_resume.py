@@ -13,7 +13,7 @@ from mpisim.core.errors import InputError
 from mpisim.runs import checkpoint, loop
 from mpisim.runs.experiment import parse
 from mpisim.runs.log import journal
-from tests.helpers import columns, run_tables, table
+from tests.helpers import attributes, columns, run_tables, table
 from tests.resumes import FIRST, LAST, differences, experiments
 from tests.runs.support import killed, tables
 
@@ -33,8 +33,7 @@ def test_in_two_parts_as_in_one(name, tables, tmp_path, command):
     run_tables(first, parts)
     run_tables(tables | {"run": {"rounds": LAST, "layout": "dedicated"}}, parts, resume=True)
     assert differences(full, parts) == []
-    with h5py.File(parts) as file:
-        assert tomllib.loads(file.attrs["config"])["run"]["rounds"] == LAST
+    assert tomllib.loads(attributes(parts)["config"])["run"]["rounds"] == LAST
     for column, values in columns(parts).items():
         assert (np.diff(values) >= 0).all() or not column.startswith("time_")
     output = command("verify", full)

@@ -16,8 +16,7 @@ from mpisim.runs import checkpoint
 from mpisim.runs.experiment import parse
 from mpisim.runs.log import journal, writer
 from mpisim.runs.loop import Loop
-from mpisim.runs.metrics import Evaluator
-from tests.helpers import columns, run_tables
+from tests.helpers import before_row, columns, run_tables
 from tests.resumes import differences
 from tests.runs.support import Killed, killed, messages, tables
 
@@ -242,15 +241,8 @@ def no_locks(monkeypatch):
 
 def at_round(patch, k, act):
     """Call ``act`` once, before the row of round k."""
-    original, done = Evaluator.row, []
-
-    def row(self, number, *arguments):
-        if number == k and not done:
-            done.append(k)
-            act()
-        return original(self, number, *arguments)
-
-    patch.setattr(Evaluator, "row", row)
+    left = [act]
+    before_row(patch, lambda number: number == k and left and left.pop()())
 
 
 @pytest.mark.parametrize("flags", [{}, {"force": True}, {"resume": True}])

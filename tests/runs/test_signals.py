@@ -19,10 +19,9 @@ from mpisim.comm.clock import Clock
 from mpisim.core.errors import Diverged, InputError
 from mpisim.runs import ctrl_c
 from mpisim.runs.loop import Poll
-from mpisim.runs.metrics import Evaluator
 from mpisim.runs.stop import StopSignals
 from tests.comm.jobs import HANG_SECONDS
-from tests.helpers import columns, forged, run_tables, table
+from tests.helpers import attributes, before_row, columns, forged, run_tables, table
 from tests.resumes import differences
 from tests.runs.sweep.support import BASE
 
@@ -32,14 +31,7 @@ def stop(monkeypatch):
     """stop(number): a signal comes before the row of round 5."""
 
     def arm(number):
-        original = Evaluator.row
-
-        def row(self, k, *arguments):
-            if k == 5:
-                os.kill(os.getpid(), number)
-            return original(self, k, *arguments)
-
-        monkeypatch.setattr(Evaluator, "row", row)
+        before_row(monkeypatch, lambda k: k == 5 and os.kill(os.getpid(), number))
 
     return arm
 
@@ -64,8 +56,7 @@ def test_a_run(number, cause, status, stop, tmp_path, capfd):
     text = rf"mpisim: stopped by {cause} at round (\d+); log {log}; --resume .*"
     result = re.fullmatch(text, line)
     assert result and out == ""
-    with h5py.File(log) as file:
-        assert file.attrs["status"] == status and file["rounds/round"][-1] == int(result[1])
+    assert attributes(log)["status"] == status and columns(log)["round"][-1] == int(result[1])
     assert main(["run", str(tmp_path / "x.toml"), "--out", log, "--resume"]) == 0
 
 

@@ -26,9 +26,9 @@ from mpisim.analysis.study import load
 from mpisim.cli.study import _verify
 from mpisim.comm.communicators import OneProcess
 from mpisim.core.errors import InputError
-from mpisim.runs.metrics import Evaluator
 from mpisim.runs.sweep.plan import plan
 from mpisim.runs.sweep.points import Point, write_summary
+from tests.helpers import before_row
 from tools.gallery import GALLERY, gallery
 
 ROOT = Path(__file__).parents[2]
@@ -166,15 +166,9 @@ def test_comparisons_that_ask_for_more_ranks_are_not_drawn(on_record):
 def test_a_stopped_run_is_not_other_rows(on_record, monkeypatch, capsys):
     """A signal ends the command: nothing is said of the digits, and no other run starts."""
     study, _ = on_record({"a": 1, "b": 1})
-    original, rows = Evaluator.row, []
-
-    def row(self, k, *arguments):
-        rows.append(k)
-        if k == 2:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return original(self, k, *arguments)
-
-    monkeypatch.setattr(Evaluator, "row", row)
+    rows = []
+    before_row(monkeypatch, lambda k: k == 2 and os.kill(os.getpid(), signal.SIGTERM))
+    before_row(monkeypatch, rows.append)
     lines, same, stopped = repeat(study, 2, 1, OneProcess())
     assert stopped == "terminated" and same and len(lines) == 2
     assert lines[1] in ("  a: stopped", "  b: stopped") and rows.count(2) == 1

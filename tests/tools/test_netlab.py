@@ -60,9 +60,6 @@ def test_a_signal_ends_the_job_and_what_is_around_it():
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-TC, IP = "tc -n host qdisc add dev eth0", "ip -n host link set eth0"
-
-
 def test_counts_without_headers_and_envelopes():
     count = Count(ledger=100.0, kernel=100 + 3 * 66 + 2 * 22 + 6, packets=3, messages=2)
     assert count.ratio == pytest.approx(1.06)

@@ -17,21 +17,28 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
-from importlib import import_module
 from itertools import count
 from pathlib import Path
 from random import Random, SystemRandom
 
 from tests.comm.jobs import ROOT
+from tests.trials import alike, disk, faults, messages, races, slurm, soak
 
-# Each has ``choose(seed, number)``, a dataclass, and ``attempt(trial)``: what is
-# wrong, and whether what shall happen did; ``possible()`` is why it cannot be tried here.
-MODULES = {"fault": "faults", "share": "shares"}
-MODULES |= {"power": "power", "race": "races"}
-MODULES |= {"slurm": "slurm", "messages": "messages", "soak": "soak", "processor": "processors"}
-MODULES |= {"layouts": "layouts", "ranks": "ranks"}
-KINDS = {kind: import_module(f"tests.trials.{name}") for kind, name in MODULES.items()}
-COUNTS = dict(zip(KINDS, (250, 25, 25, 20, 2, 100, 1, 3, 1, 6), strict=True))
+# How many, what draws one from a seed and a number, and what tries it: what is wrong, and whether
+# what shall happen did.
+KINDS = {
+    "fault": (250, faults.choose, faults.attempt),
+    "share": (25, faults.choose_late, faults.attempt),
+    "power": (25, faults.choose_cuts, faults.attempt),
+    "race": (20, races.choose, races.attempt),
+    "slurm": (2, slurm.choose, slurm.attempt),
+    "messages": (100, lambda *trial: trial, messages.attempt),
+    "soak": (1, soak.choose, soak.attempt),
+    "processor": (3, alike.choose_setting, alike.processors),
+    "layouts": (1, alike.choose_sample, alike.layouts),
+    "ranks": (6, alike.choose_ranks, alike.many_ranks),
+}
+POSSIBLE = {"power": disk.possible, "slurm": slurm.possible}  # or why they cannot be tried here
 NAME = re.compile(f"({'|'.join(KINDS)})-([0-9]+)")
 
 
@@ -67,13 +74,13 @@ def main(words: list[str] | None = None, folder: Path = ROOT / "build" / "trials
 
 
 def planned(kinds: list[str], seed: int, endless: bool) -> Iterator[str]:
-    """Names: of each kind its `COUNTS`, or without an end, so many of each on average."""
+    """Names: so many of each kind, or without an end, so many of each on average."""
     if not endless:
-        yield from (f"{kind}-{number}" for kind in kinds for number in range(COUNTS[kind]))
+        yield from (f"{kind}-{number}" for kind in kinds for number in range(KINDS[kind][0]))
         return
     rng, numbers = Random(seed), {kind: count() for kind in kinds}
     while True:
-        [kind] = rng.choices(kinds, [COUNTS[kind] for kind in kinds])
+        [kind] = rng.choices(kinds, [KINDS[kind][0] for kind in kinds])
         yield f"{kind}-{next(numbers[kind])}"
 
 
@@ -86,7 +93,7 @@ def tried(file: Path) -> dict[str, str]:
 @functools.cache
 def can_be_tried(kind: str) -> bool:
     """Whether this can be tried here; else a line says why not."""
-    why = getattr(KINDS[kind], "possible", str)()
+    why = POSSIBLE.get(kind, str)()
     if why:
         print(f"{kind}: skipped, as it {why}", flush=True)
     return not why
@@ -95,10 +102,11 @@ def can_be_tried(kind: str) -> bool:
 def outcome(name: str, seed: int) -> dict[str, str]:
     """Try one, print how it went, and return that."""
     kind, _, number = name.rpartition("-")
-    trial, start = KINDS[kind].choose(seed, int(number)), time.monotonic()
+    _, choose, attempt = KINDS[kind]
+    trial, start = choose(seed, int(number)), time.monotonic()
     with contextlib.redirect_stderr(io.StringIO()):
         try:
-            problem, happened = KINDS[kind].attempt(trial)
+            problem, happened = attempt(trial)
         except Exception:  # a mistake of the trial's, which ends no night
             problem, happened = traceback.format_exc(), True
     word = "failed" if problem else "ok" if happened else "ok, not reached"

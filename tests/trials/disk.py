@@ -1,4 +1,7 @@
-"""A disk whose power can be cut: ext4 on a loop device. Needs root on Linux."""
+"""Where a trial's job writes: a disk whose power can be cut, a small file system, or a folder.
+
+The first two need root on Linux; without it, or where they cannot be mounted, it is a folder.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 SIZE = 48 << 20
@@ -19,10 +23,12 @@ SHUTDOWN = 0x8004587D  # EXT4_IOC_SHUTDOWN
 WITH_JOURNAL, WITHOUT_JOURNAL = 1, 2  # flags: what the journal holds gets to the disk first, or not
 PAGE = 4096
 NOW = 7  # flags of sync_file_range: start writing, and wait for it
+EVERY = 0.01  # seconds between two looks at a folder
+SMALL = {"fill": "size=8m", "use up inodes": "nr_inodes=64"}  # options of tmpfs, by action
 
 
 class Disk:
-    """The file system ``folder`` in a ``with`` statement; its image is a file beside it.
+    """ext4 on a loop device, mounted at ``folder`` in a ``with`` statement.
 
     While it is used, it writes back parts of files at random, as a system does that is short of
     memory, so that some changes of a file are on the disk and others are not.
@@ -45,13 +51,8 @@ class Disk:
         self._unmount()
         self._image.unlink()
 
-    def cut(self) -> None:
-        """Cut the power: what is not on the disk now never will be, and each write fails."""
-        self._busy.set()
-        cut(self.folder, self._rng.choice([WITH_JOURNAL, WITHOUT_JOURNAL]))
-
     def power_up(self) -> None:
-        """Mount it again: the journal is replayed."""
+        """Mount it again behind a cut: the journal is replayed."""
         self._busy.set()
         self._unmount()
         self._mount()
@@ -71,8 +72,8 @@ class Disk:
         _command("umount", "--lazy", str(self.folder))
 
 
-def cut(folder: Path, flag: int = WITHOUT_JOURNAL) -> None:
-    """Shut down the file system of ``folder`` as a power cut does."""
+def cut(folder: Path, flag: int) -> None:
+    """Shut down the file system of ``folder`` as a power cut does: each write fails from now on."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.ioctl(descriptor, SHUTDOWN, struct.pack("I", flag))
@@ -80,13 +81,65 @@ def cut(folder: Path, flag: int = WITHOUT_JOURNAL) -> None:
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def small(parent: Path, action: str) -> Iterator[Path]:
+    """A folder, on a file system of its own if the action shall fill that."""
+    folder = parent / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", SMALL.get(action, ""), "mpisim-trial", str(folder)]
+    mounted = action in SMALL and os.geteuid() == 0
+    mounted = mounted and subprocess.run(command, capture_output=True).returncode == 0
+    try:
+        yield folder
+    finally:
+        if mounted:
+            _command("umount", str(folder))
+
+
+class Seen:
+    """What the files of a folder were, and when, while in the ``with`` statement."""
+
+    def __init__(self, folder: Path, names: tuple[str, ...]):
+        self._folder, self._stop = folder, threading.Event()
+        self._states: dict[str, list[tuple[float, bytes | None]]] = {name: [] for name in names}
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def late(self, delays: dict[str, float]) -> dict[str, bytes]:
+        """The content of those files that are there for one who sees them so much later."""
+        end, out = time.monotonic(), {}
+        for name, states in self._states.items():
+            delay = delays[name]
+            seen = [content for when, content in states if when <= end - delay or not delay]
+            if seen and seen[-1] is not None:
+                out[name] = seen[-1]
+        return out
+
+    def _look(self) -> None:
+        last = False
+        while not last:
+            last = self._stop.wait(EVERY)
+            for name, states in self._states.items():
+                content = None
+                with contextlib.suppress(OSError):
+                    content = (self._folder / name).read_bytes()
+                if not states or states[-1][1] != content:
+                    states.append((time.monotonic(), content))
+
+
 def possible() -> str:
-    """Why there can be no such disk here; empty if there can."""
+    """Why there can be no disk whose power is cut here; empty if there can."""
     if os.name != "posix" or os.geteuid() != 0:
         return "needs root on Linux"
     try:
         with tempfile.TemporaryDirectory() as name, Disk(Path(name), random.Random(0)) as disk:
-            disk.cut()
+            cut(disk.folder, WITHOUT_JOURNAL)
             disk.power_up()
     except (OSError, subprocess.CalledProcessError) as error:
         return f"needs ext4 on a loop device: {error}"
@@ -98,7 +151,7 @@ def _write_back(folder: Path, seed: float, stop: threading.Event) -> None:
     rng, libc = random.Random(seed), ctypes.CDLL(None, use_errno=True)
     while not stop.wait(rng.expovariate(100)):
         with contextlib.suppress(OSError, IndexError):
-            path = rng.choice([p for p in folder.iterdir() if p.is_file()])
+            path = rng.choice([p for p in folder.rglob("*") if p.is_file()])
             descriptor = os.open(path, os.O_RDONLY)
             pages = os.fstat(descriptor).st_size // PAGE + 1
             first, length = rng.randrange(pages), rng.randint(1, 8)

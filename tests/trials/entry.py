@@ -44,6 +44,9 @@ ON_RANK_0 = {
     "naming a new file": ("os", "link"),
 }
 PLACES = EVERYWHERE | ON_RANK_0
+SIGNALS = {"kill": signal.SIGKILL, "kill mpirun": signal.SIGKILL}
+SIGNALS |= {"terminate": signal.SIGTERM, "interrupt": signal.SIGINT}
+OUT = "out"  # the folder, in that of a fault, in which the log is
 GROUPS, LIMIT = Path("/sys/fs/cgroup/memory"), 64 << 20  # of processes whose memory is limited
 
 
@@ -53,42 +56,35 @@ class Fault:
 
     action : "kill", "kill mpirun", "raise", "terminate", "interrupt", "limit" (of the size of
         files), "fill" (the file system of ``folder``), "use up inodes" (of it), "unwritable" (a
-        file takes its place), "cut power" (of that file system), "no locks" (the file system has
-        none), "out of memory" (the kernel kills the rank, where root can limit its memory)
-    spare : bytes that "limit" and "fill" leave; inodes
+        file takes the place of its folder `OUT`), "cut power" (of that file system), "no locks"
+        (the file system has none), "out of memory" (the kernel kills the rank, where root can
+        limit its memory)
+    spare : bytes that "limit" and "fill" leave; inodes; a flag of `disk.cut`
     mark : a file that is made when it happens
     """
 
     action: str
     place: str
     call: int
-    rank: int
-    spare: int
-    folder: str
-    mark: str
+    rank: int = 0
+    spare: int = 0
+    folder: str = ""
+    mark: str = ""
 
     def happen(self) -> None:
         """Now."""
         Path(self.mark).touch()
-        getattr(self, "_" + self.action.replace(" ", "_"))()
-
-    def _kill(self) -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    def _kill_mpirun(self) -> None:
-        os.kill(_job(), signal.SIGKILL)
-
-    def _terminate(self) -> None:
-        os.kill(_job(), signal.SIGTERM)
-
-    def _interrupt(self) -> None:
-        os.kill(_job(), signal.SIGINT)
+        if self.action in SIGNALS:  # to mpirun, if there is one
+            mpirun = self.action != "kill" and "OMPI_COMM_WORLD_RANK" in os.environ
+            os.kill(os.getppid() if mpirun else os.getpid(), SIGNALS[self.action])
+        else:
+            getattr(self, "_" + self.action.replace(" ", "_"))()
 
     def _raise(self) -> None:
         raise RuntimeError("one bad day")
 
     def _limit(self) -> None:
-        sizes = [path.stat().st_size for path in Path(self.folder).glob("*.h5")]
+        sizes = [path.stat().st_size for path in Path(self.folder, OUT).glob("*.h5")]
         limit = max(sizes, default=0) + self.spare
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
@@ -118,25 +114,22 @@ class Fault:
             (group / "cgroup.procs").write_text(str(os.getpid()))
             hoard = [bytearray(os.urandom(1 << 20)) for _ in range(4 * LIMIT >> 20)]
             print(len(hoard), "MB fit")  # the kernel has not killed it
-        self._kill()
+        os.kill(os.getpid(), signal.SIGKILL)
 
     def _unwritable(self) -> None:
-        os.rename(self.folder, self.folder + ".gone")
-        Path(self.folder).touch()
+        out = Path(self.folder, OUT)
+        out.mkdir(exist_ok=True)
+        out.rename(f"{out}.gone")
+        out.touch()
 
     def _cut_power(self) -> None:
-        disk.cut(Path(self.folder))
+        disk.cut(Path(self.folder), self.spare)
 
     def _no_locks(self) -> None:
         def flock(*_):
             raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
 
         fcntl.flock = flock
-
-
-def _job() -> int:
-    """mpirun, if there is one."""
-    return os.getppid() if "OMPI_COMM_WORLD_RANK" in os.environ else os.getpid()
 
 
 def arm(fault: Fault) -> None:

@@ -18,11 +18,9 @@ import psutil
 from mpisim.core.errors import InputError
 from tests.comm.jobs import HANG_SECONDS, ROOT, environment
 from tests.helpers import run_tables
-from tests.resumes import differences, experiments
+from tests.resumes import experiments
 from tests.trials.entry import Fault
 
-PATIENCE = HANG_SECONDS  # a job is not waited for longer behind a fault
-STUCK = HANG_SECONDS  # nor one that writes nothing so long
 MARK = "MPISIM_TRIAL"  # in the environment of all processes of a job
 EXPERIMENTS = dict(experiments(rounds=400))
 # lines that are no errors
@@ -44,10 +42,18 @@ def start_job(ranks: int, parent: Path, *arguments: str, name: str = "stderr") -
         )
 
 
-def wait_for(job: subprocess.Popen, parent: Path, late: Callable[[], bool]) -> bool:
+def start_with(
+    fault: Fault, ranks: int, parent: Path, *words: str, name: str = "stderr"
+) -> subprocess.Popen:
+    """Start `mpisim run WORDS` with the fault."""
+    text = json.dumps(dataclasses.asdict(fault))
+    return start_job(ranks, parent, "-m", "tests.trials.entry", text, "run", *words, name=name)
+
+
+def wait_for(job: subprocess.Popen, parent: Path, late: Callable[[], bool] = lambda: False) -> bool:
     """Whether the job ends before it is ``late`` or stuck; else all of it is killed."""
     while job.poll() is None:
-        if late() or idle_seconds(parent) > STUCK:
+        if late() or idle_seconds(parent) > HANG_SECONDS:
             for process in processes(parent):
                 process.kill()
             return False
@@ -55,13 +61,17 @@ def wait_for(job: subprocess.Popen, parent: Path, late: Callable[[], bool]) -> b
     return True
 
 
+def late_after(mark: Path) -> Callable[[], bool]:
+    """Whether a job still runs long after the fault, which makes the file ``mark``."""
+    return lambda: mark.exists() and time.time() - mark.stat().st_mtime > HANG_SECONDS
+
+
 def idle_seconds(parent: Path) -> float:
     """Since the last change in a folder. What runs there, however slowly, writes each second."""
     times = [parent.stat().st_mtime]
-    for folder, _, names in os.walk(parent):
-        for name in names:
-            with contextlib.suppress(OSError):  # it may be gone by now
-                times.append(os.stat(os.path.join(folder, name)).st_mtime)
+    for path in parent.rglob("*"):
+        with contextlib.suppress(OSError):  # it may be gone by now
+            times.append(path.stat().st_mtime)
     return time.time() - max(times)
 
 
@@ -74,7 +84,7 @@ def errors(message: str) -> list[str]:
 def what_is_left(parent: Path, message: str) -> list[str]:
     """Processes that have not ended, which are killed, and crashes."""
     problems = []
-    _, alive = psutil.wait_procs(processes(parent), timeout=PATIENCE)
+    _, alive = psutil.wait_procs(processes(parent), timeout=HANG_SECONDS)
     if alive:
         problems.append(f"processes left: {[p.pid for p in alive]}")
         for process in alive:
@@ -102,11 +112,9 @@ def processes(parent: Path) -> list[psutil.Process]:
     """All that belong to the job of this folder and still run."""
     result = []
     for process in psutil.process_iter():
-        try:
+        with contextlib.suppress(psutil.Error, OSError):
             if process.environ().get(MARK) == str(parent):
                 result.append(process)
-        except (psutil.Error, OSError):
-            continue
     return [p for p in result if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
 
 
@@ -123,39 +131,16 @@ def go_on(ranks: int, parent: Path, tables: dict, log: Path, flag: str) -> str:
         return ""
     words = ["-m", "mpisim", "run", str(parent / "job.toml"), "--out", str(log), flag]
     job = start_job(ranks, parent, *words)
-    if not wait_for(job, parent, lambda: False):
-        return f"still running, {STUCK:.0f} s after its last write\n"
-    if job.returncode != 0:
-        output = (parent / "stderr").read_text()
-        return "\n".join(errors(output)) or output
-    return ""
+    if not wait_for(job, parent):
+        return f"still running, {HANG_SECONDS:.0f} s after its last write\n"
+    output = (parent / "stderr").read_text()
+    return "" if job.returncode == 0 else "\n".join(errors(output)) or output
 
 
 def tables_of(experiment: str, **run: float | str) -> dict:
     """An experiment with these settings."""
     tables = EXPERIMENTS[experiment]
     return tables | {"run": tables["run"] | run}
-
-
-def start_with(fault: Fault, ranks: int, parent: Path, *words: str, name: str = "stderr"):
-    """Start `mpisim run job.toml WORDS`, or as the words say, with the fault; its process."""
-    text = json.dumps(dataclasses.asdict(fault))
-    return start_job(ranks, parent, "-m", "tests.trials.entry", text, "run", *words, name=name)
-
-
-def goes_on(ranks: int, parent: Path, experiment: str, tables: dict, log: Path, **run: int) -> str:
-    """Resume a run: what is wrong with its end or its log, against that of a run with ``run``."""
-    message = go_on(ranks, parent, tables, log, "--resume")
-    if message:
-        return f"cannot be resumed: {message}"
-    return "; ".join(
-        f"resumed, {name} differs" for name in differences(reference(experiment, **run), log)
-    )
-
-
-def late_after(mark: Path) -> Callable[[], bool]:
-    """Whether a job still runs long after the fault, which makes the file ``mark``."""
-    return lambda: mark.exists() and time.time() - mark.stat().st_mtime > PATIENCE
 
 
 @functools.cache

@@ -16,6 +16,7 @@ import numpy as np
 import psutil
 
 from tests.comm.jobs import start
+from tests.helpers import settings
 
 MEMORY, SIZE = 0.02, 0.02  # by how much what should be constant may change
 
@@ -36,26 +37,21 @@ def choose(seed: int, number: int) -> Trial:
 
 def attempt(trial: Trial) -> tuple[str, bool]:
     """What changes more than it may; it always happens."""
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "log.h5"
-        process = job(trial, log)
-        seen = watch(process, log)
-    if process.returncode != 0:
-        return f"the job ended with exit code {process.returncode}", True
-    return "; ".join(judge(seen)), True
-
-
-def job(trial: Trial, log: Path) -> subprocess.Popen:
-    """Start it."""
-    settings = [
+    words = settings(
         "problem={ name = 'quadratic', workers = 6, dimension = 20, noise = 0.3 }",
         "method={ name = 'marina', p = 0.2, stepsize = 0.01 }",
         "compressor={ name = 'randk', k = 4 }",
         f"run={{ rounds = {trial.rounds}, checkpoint_seconds = 1.0, seed = {trial.seed} }}",
-    ]
-    words = [word for setting in settings for word in ("--set", setting)]
+    )
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return start(trial.ranks, "-m", "mpisim", "run", *words, "--out", str(log), **quiet)
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log.h5"
+        words += ["--out", str(log)]
+        process = start(trial.ranks, "-m", "mpisim", "run", *words, **quiet)
+        seen = watch(process, log)
+    if process.returncode != 0:
+        return f"the job ended with exit code {process.returncode}", True
+    return "; ".join(judge(seen)), True
 
 
 def watch(process: subprocess.Popen, log: Path) -> np.ndarray:

@@ -8,29 +8,34 @@ import os
 import pytest
 
 from tests.comm.jobs import needs_mpirun
-from tests.trials import disk, faults, power, shares
+from tests.trials import disk, faults
 from tests.trials.entry import PLACES, Fault, arm
 
 pytestmark = pytest.mark.mpi
-INODES = Fault("use up inodes", "writing a whole file", 3, 0, 0, "", "")
 SOME = {
-    "a rank is killed": ("marina randk", 3, Fault("kill", "gather", 170, 1, 0, "", "")),
-    "mpirun is killed": ("ef21 topk", 2, Fault("kill mpirun", "row", 200, 1, 0, "", "")),
-    "a rank raises": ("diana qsgd", 3, Fault("raise", "checkpoint", 2, 2, 0, "", "")),
-    "terminated": ("cd-adam scaled-sign", 2, Fault("terminate", "row", 90, 0, 0, "", "")),
-    "full": ("vr-diana randk", 2, Fault("fill", "row", 60, 0, 100, "", "")),
-    "not there": ("pp-marina randk", 1, Fault("unwritable", "log, end", 1, 0, 0, "", "")),
-    "no memory": ("marina randk", 1, Fault("out of memory", "gather", 170, 0, 0, "", "")),
-    "no inodes": ("marina randk", 1, INODES),
+    "a rank is killed": ("marina randk", 3, Fault("kill", "gather", 170, 1)),
+    "mpirun is killed": ("ef21 topk", 2, Fault("kill mpirun", "row", 200, 1)),
+    "a rank raises": ("diana qsgd", 3, Fault("raise", "checkpoint", 2, 2)),
+    "terminated": ("cd-adam scaled-sign", 2, Fault("terminate", "row", 90)),
+    "full": ("vr-diana randk", 2, Fault("fill", "row", 60, spare=100)),
+    "not there": ("pp-marina randk", 1, Fault("unwritable", "log, end", 1)),
+    "no memory": ("marina randk", 1, Fault("out of memory", "gather", 170)),
+    "no inodes": ("marina randk", 1, Fault("use up inodes", "writing a whole file", 3)),
 }
 
 
-def attempted(kind, trial):
-    """How it ends; what it prints is shown where it fails."""
+def require_resumed(experiment, *starts, **more):
+    """Each is ended by its fault; what is printed is shown where something is wrong."""
     with contextlib.redirect_stderr(io.StringIO()) as message:
-        result = kind.attempt(trial)
+        result = faults.attempt(faults.Trial(experiment, 1, starts, **more))
     print(message.getvalue())
-    return result
+    assert result == ("", True)
+
+
+def on_one_rank(action, *places, **more):
+    """A start for each place and call."""
+    several = (Fault(action, *place, **more) for place in places)
+    return [faults.Start(1, "shared", fault) for fault in several]
 
 
 @needs_mpirun
@@ -40,32 +45,25 @@ def test_a_job_with_a_fault(name):
     experiment, ranks, fault = SOME[name]
     if name.startswith("no ") and os.geteuid() != 0:
         pytest.skip("needs root on Linux")
-    start = faults.Start(ranks, "shared", fault)
-    assert attempted(faults, faults.Trial(experiment, 1, (start,))) == ("", True)
+    require_resumed(experiment, faults.Start(ranks, "shared", fault))
 
 
-CUTS = (  # in the first run, and in the one that goes on
-    power.Cut(1, Fault("cut power", "row", 60, 0, 0, "", ""), None),
-    power.Cut(1, Fault("cut power", "log, a column", 25, 0, 0, "", ""), None),
-)
-
-
-def test_a_power_cut():
+def test_power_cuts_in_a_run_and_in_the_one_that_goes_on():
     if why := disk.possible():
         pytest.skip(why)
-    assert attempted(power, power.Trial("ef21 topk", 1, CUTS, 1, "seed")) == ("", True)
+    places = ("row", 60), ("log, a column", 25)
+    cuts = on_one_rank("cut power", *places, spare=disk.WITHOUT_JOURNAL)
+    require_resumed("ef21 topk", *cuts, again=1)
 
 
 def test_a_chain_of_kills():
     places = ("row", 90), ("writing a whole file", 4), ("log, whole", 1)
-    kills = (Fault("kill", *place, 0, 0, "", "") for place in places)
-    starts = tuple(faults.Start(1, "shared", fault) for fault in kills)
-    assert attempted(faults, faults.Trial("ef21 topk", 1, starts)) == ("", True)
+    require_resumed("ef21 topk", *on_one_rank("kill", *places))
 
 
 def test_a_host_that_sees_files_late():
-    trial = shares.Trial("diana qsgd", 1, 0.3, (0.0, 0.2, 0.0, 0.1), 0)
-    assert attempted(shares, trial)[0] == ""
+    delays = dict(zip(faults.FILES, (0.0, 0.2, 0.0, 0.1), strict=True))
+    require_resumed("diana qsgd", faults.without_locks(1, 0.3), delays=delays, rounds=4000)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -77,7 +75,7 @@ def test_every_place_is_there(place, monkeypatch, tmp_path):
     for inner in path:
         owner = getattr(owner, inner)
     monkeypatch.setattr(owner, name, lambda: "called")
-    arm(Fault("raise", place, 2, 0, 0, "", str(tmp_path / "mark")))
+    arm(Fault("raise", place, 2, mark=str(tmp_path / "mark")))
     assert getattr(owner, name)() == "called"
     with pytest.raises(RuntimeError, match="one bad day"):
         getattr(owner, name)()

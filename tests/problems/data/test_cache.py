@@ -11,8 +11,9 @@ import pytest
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
 from mpisim.problems.data import cache as caching
-from mpisim.problems.data import libsvm, prepared
+from mpisim.problems.data import prepared
 from mpisim.problems.data.prepared import DataOptions, load_shards, prepare
+from tests.helpers import calls_of
 from tests.problems.data.conftest import random_dense, to_dense, to_text
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -29,10 +30,7 @@ def path(tmp_path):
 @pytest.fixture
 def parses(monkeypatch):
     """How often text was parsed."""
-    calls = []
-    parse = libsvm.parse
-    monkeypatch.setattr(prepared.formats.libsvm, "parse", lambda *a: calls.append(a) or parse(*a))
-    return calls
+    return calls_of(monkeypatch, prepared.formats.libsvm, "parse")
 
 
 def rows(options):
@@ -158,35 +156,29 @@ def check(options, first, count, shards):
 SPLITS = ["contiguous", "shuffled", "sorted-by-norm", "homogeneous"]
 
 
-@pytest.mark.drawn(12)
+@pytest.mark.drawn(16)
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("remainder", ["drop", "spread"])
 @pytest.mark.parametrize("scale", ["none", "row-max-abs", "feature-max-abs"])
-@pytest.mark.parametrize("bias", [False, True])
-def test_against_dense(path, split, remainder, scale, bias):
-    options = DataOptions(str(path), 5, split, remainder, bias, scale, seed=3)
-    prepared = prepare(options)
-    shards = load_shards(prepared, 0, 5)
-    check(options, 0, 5, shards)
-    assert shards.features == prepared.features == D + bias
-    assert prepared.rows == N
-    assert prepared.nnz == np.count_nonzero(random_dense(N, D)[0])
-    dtypes = [shards.data, shards.indices, shards.indptr, shards.labels, shards.starts]
-    assert [a.dtype for a in dtypes] == ["f8", "i4", "i8", "f8", "i8"]
-
-
-@pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("writable", [True, False])
-def test_blocks_are_slices_of_all_rows(path, split, writable, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("workers", "bias"), [(7, False), (7, True), (N, True)])
+def test_blocks_against_dense(
+    path, split, remainder, scale, writable, workers, bias, tmp_path, monkeypatch
+):
     if not writable:
         (tmp_path / "file").touch()
         monkeypatch.setenv("MPISIM_CACHE", str(tmp_path / "file" / "cache"))
-    options = DataOptions(str(path), 7, split, "spread", bias=True, seed=1)
+    options = DataOptions(str(path), workers, split, remainder, bias, scale, seed=3)
     prepared = prepare(options)
     assert (prepared.cache is not None) == writable == (prepared.table is None)
-    for cuts in ([0, 7], [0, 1, 7], [0, 2, 3, 5, 7], list(range(8)), [0, 0, 4, 4, 7]):
+    assert (prepared.rows, prepared.features) == (N, D + bias)
+    assert prepared.nnz == np.count_nonzero(random_dense(N, D)[0])
+    for cuts in ([0, workers], [0, 1, 7], [0, 2, 3, 5, 7], list(range(8)), [0, 0, 4, 4, 7]):
         for a, b in itertools.pairwise(cuts):
-            check(options, a, b - a, load_shards(prepared, a, b - a))
+            shards = load_shards(prepared, a, b - a)
+            check(options, a, b - a, shards)
+    dtypes = [shards.data, shards.indices, shards.indptr, shards.labels, shards.starts]
+    assert [a.dtype for a in dtypes] == ["f8", "i4", "i8", "f8", "i8"]
 
 
 def test_features(path, here):
@@ -208,11 +200,3 @@ def test_another_content_under_a_registered_name_is_refused(name, message, here)
         with pytest.raises(InputError, match=rf"{name}: is not the registered {name} \({message}"):
             prepare(DataOptions(name, 2, any_content=any_content))
     assert prepare(DataOptions(name, 2, any_content=True)).rows == 2
-
-
-@pytest.mark.parametrize("remainder", ["drop", "spread"])
-def test_as_many_workers_as_rows(path, remainder):
-    options = DataOptions(str(path), N, remainder=remainder)
-    check(options, 0, N, load_shards(prepare(options), 0, N))
-    with pytest.raises(InputError, match=r"^problem\.workers: 24 .* at most 23"):
-        prepare(DataOptions(str(path), N + 1, remainder=remainder))

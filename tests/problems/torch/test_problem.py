@@ -11,7 +11,7 @@ from mpisim.problems.torch import samples
 from mpisim.problems.torch.samples import SAMPLES, Samples
 from mpisim.runs.experiment import parse
 from tests.comm.jobs import ROOT, mpirun, needs_mpirun
-from tests.helpers import columns, dense, run_tables, table
+from tests.helpers import calls_of, columns, dense, run_tables, table
 from tests.problems.torch.support import network
 
 GD = {"name": "gd", "stepsize": 0.01}
@@ -70,18 +70,13 @@ def logistic_network(monkeypatch):
 
 
 def test_only_the_gradients_of_drawn_clients_are_computed(logistic_network, monkeypatch):
-    problem, samples_seen = load(logistic_network, 6), []
+    problem = load(logistic_network, 6)
     x = np.random.default_rng(0).normal(size=problem.d)
-    every, gradient = np.asarray(problem.gradients(x)), problem.flat_model.gradient
-
-    def noted(batch, *rest):
-        samples_seen.append(len(batch))
-        return gradient(batch, *rest)
-
-    monkeypatch.setattr(problem.flat_model, "gradient", noted)
+    every = np.asarray(problem.gradients(x))
+    calls = calls_of(monkeypatch, problem.flat_model, "gradient")
     some = np.asarray(problem.gradients_of(x, np.array([1, 4])))
     assert some.tobytes() == every[[1, 4]].tobytes()
-    assert samples_seen == problem.rows[[1, 4]].tolist()
+    assert [len(batch) for batch, *_ in calls] == problem.rows[[1, 4]].tolist()
 
 
 def test_a_linear_model_is_logistic_regression(logistic_network):

@@ -40,18 +40,13 @@ def run(file: Path, folder: Path, *settings: str) -> list[Point]:
 def count_runs(patch: pytest.MonkeyPatch) -> list[Path]:
     """A list that grows by the log of each run, from now on."""
     ran: list[Path] = []
-    original = runner.run_rounds
+    alone, together = runner.run_rounds, runner.run_together
 
-    def counted(setup, output, signals):
-        ran.append(output.log)
-        return original(setup, output, signals)
-
-    together = runner.run_together
-
-    def counted_together(setups, outputs, signals):
-        ran.extend(output.log for output in outputs)
-        return together(setups, outputs, signals)
+    def counted(setups, outputs, signals):
+        several = isinstance(outputs, list)
+        ran.extend(output.log for output in (outputs if several else [outputs]))
+        return (together if several else alone)(setups, outputs, signals)
 
     patch.setattr(runner, "run_rounds", counted)
-    patch.setattr(runner, "run_together", counted_together)
+    patch.setattr(runner, "run_together", counted)
     return ran

@@ -13,10 +13,11 @@ from mpisim.core.errors import InputError
 from mpisim.problems.glm import Glm
 from mpisim.runs import checkpoint
 from mpisim.runs.log import reader
-from mpisim.runs.metrics import Evaluator
+from mpisim.runs.sweep.plan import ATTRIBUTES
 from mpisim.runs.sweep.points import read_summary
-from tests.helpers import run_tables, without_rehearsal
+from tests.helpers import before_row, calls_of, run_tables, without_rehearsal
 from tests.resumes import differences
+from tests.runs.support import Killed
 from tests.runs.sweep.support import BASE, count_runs, run, write
 
 TWO_METHODS = """
@@ -55,20 +56,10 @@ def test_what_a_killed_sweep_has_left_goes_where_nothing_is_left_to_run(tmp_path
     assert not list(logs.glob(".side*"))
 
 
-class Killed(Exception):
-    pass
-
-
-def killed_at(patch, k):
-    """The process dies at row k."""
-    original = Evaluator.row
-
-    def row(self, number, *arguments):
-        if number == k:
-            raise Killed
-        return original(self, number, *arguments)
-
-    patch.setattr(Evaluator, "row", row)
+def dies(k):
+    """At the row of round 8."""
+    if k == 8:
+        raise Killed
 
 
 @pytest.mark.parametrize("bad", [False, True])
@@ -77,7 +68,7 @@ def test_a_killed_run_is_gone_on_with(bad, tmp_path, monkeypatch):
     file = write(tmp_path, "run.checkpoint_seconds = [1e-9]")
     [reference] = run(file, tmp_path / "full")
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        killed_at(patch, 8)
+        before_row(patch, dies)
         run(file, tmp_path / "parts")
     log = tmp_path / "parts" / f"{reference.name}.h5"
     with h5py.File(log, "r+") as opened:
@@ -86,9 +77,8 @@ def test_a_killed_run_is_gone_on_with(bad, tmp_path, monkeypatch):
     if bad:
         log.write_bytes(b"rubbish")
     rows, content = [], log.read_bytes()
-    original = Evaluator.row
     without_rehearsal(monkeypatch)
-    monkeypatch.setattr(Evaluator, "row", lambda s, k, *a: rows.append(k) or original(s, k, *a))
+    before_row(monkeypatch, rows.append)
     [point] = run(file, tmp_path / "parts")
     if bad:
         assert point.status == "skipped" and f"{log}: " in point.reason and rows == []
@@ -147,9 +137,7 @@ def test_impossible_points_are_skipped_with_their_reason(tmp_path, capfd):
 
 
 def test_problems_are_loaded_once_and_give_the_same_logs(tmp_path, monkeypatch):
-    loads = []
-    original = Glm.load
-    monkeypatch.setattr(Glm, "load", lambda self, *a: loads.append(a) or original(self, *a))
+    loads = calls_of(monkeypatch, Glm, "load")
     sweep = "run.seed = [1, 2]\nproblem.split = ['contiguous', 'shuffled']\n" + TWO_METHODS
     points = run(write(tmp_path, sweep), tmp_path / "logs")
     assert len(points) == 8 and len(loads) == 3  # contiguous, and shuffled by each seed
@@ -239,21 +227,17 @@ def test_what_depends_on_the_rounds_starts_anew_with_a_line(base, why, tmp_path,
 
 def test_complete_logs_that_have_not_changed_are_not_read_again(tmp_path, monkeypatch):
     """What wrote them is compared, too; a file that has changed, or has no stamp, is read."""
-    read = []
-    original = reader.attributes_of
-
-    def counted(paths, names, compared=()):
-        read.extend(Path(path) for path in paths if compared)
-        return original(paths, names, compared)
-
-    monkeypatch.setattr(reader, "attributes_of", counted)
+    calls = calls_of(monkeypatch, reader, "attributes_of")
     file, logs = write(tmp_path, "run.seed = [1, 2]"), tmp_path / "logs"
     first, second = (Path(point.log) for point in run(file, logs))
 
+    def read():
+        return [Path(path) for paths, names in calls if names == ATTRIBUTES for path in paths]
+
     def read_by_sweep():
-        read.clear()
+        calls.clear()
         assert [(p.status, p.before) for p in run(file, logs)] == [("done", True)] * 2
-        return read
+        return read()
 
     assert read_by_sweep() == []
     first.write_bytes(first.read_bytes())
@@ -267,8 +251,8 @@ def test_complete_logs_that_have_not_changed_are_not_read_again(tmp_path, monkey
     code = json.dumps({"elsewhere": "0" * 12})
     with h5py.File(second, "r+") as log:
         log.attrs["code"] = code
-    read.clear()
-    assert [point.before for point in run(file, logs)] == [True, False] and second in read
+    calls.clear()
+    assert [point.before for point in run(file, logs)] == [True, False] and second in read()
 
 
 def test_an_edit_within_a_tick_of_the_clock_is_found(tmp_path, monkeypatch):

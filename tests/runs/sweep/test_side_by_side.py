@@ -10,13 +10,13 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-import h5py
 import psutil
 import pytest
 
 from mpisim.cli import main
 from mpisim.runs.sweep.points import read_summary
 from tests.comm.jobs import HANG_SECONDS, environment
+from tests.helpers import attributes
 from tests.resumes import differences
 from tests.runs.sweep.support import BASE, count_runs, run, write
 
@@ -60,8 +60,8 @@ def test_processes_write_the_same_logs(tmp_path):
     assert all(" points done" in line for line in errors.splitlines())
     result = require_complete(tmp_path / "jobs", alone)
     assert Counter(p.status for p in result) == {"done": 6, "skipped": 6}
-    with h5py.File(next(p.log for p in result if p.status == "done")) as log:
-        assert log.attrs["side_by_side"] == min(len(os.sched_getaffinity(0)), 12)
+    log = next(point.log for point in result if point.status == "done")
+    assert attributes(log)["side_by_side"] == min(len(os.sched_getaffinity(0)), 12)
     assert re.search(r"^\[1/12\] \S.* (k=|seed )\d+: done in ", output, re.MULTILINE)
     assert output.count("compressor.k: 1000 is not allowed") == 1
     assert "12 points: 6 done, 6 skipped; 0 of them complete before" in output

@@ -1,16 +1,49 @@
-"""The PermK paper: mg by hand and against dense eigenvalues, Table 5 from logs by hand."""
+"""The studies of MARINA, PermK and DASHA: logs and eigenvalues by hand."""
 
 import json
 
 import numpy as np
 import pytest
 
+from mpisim.analysis.study import complete_logs
 from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange
 from mpisim.runs.log.reader import read
+from run.dasha import figures
+from run.dasha.figures import BITS as SENT
+from run.dasha.figures import best, up_to
 from run.permk import measure_mg, mg, table5
+from tests.comm.jobs import python
+from tests.studies.conftest import ROUNDS
 
-pytestmark = pytest.mark.usefixtures("any_grid")
+
+def test_the_last_sweep_says_what_is_drawn(make_log, tmp_path):
+    paths = [make_log(), make_log(seed=2, attrs={"status": "diverged"}), make_log(seed=3)]
+    rest = dict(settings={}, config="", status="done")
+    points = [{"name": path.stem, "log": f"elsewhere/{path.name}", **rest} for path in paths]
+    points.append({"name": "gone", "log": "elsewhere/gone.h5", **rest})
+    (tmp_path / "sweep.json").write_text(json.dumps({"points": points}))
+    logs, left = complete_logs(tmp_path)
+    assert [log.path for log in logs] == [paths[0], paths[2]]
+    assert len(left) == 2 and "diverged" in left[0] and "not run" in left[1]
+
+
+ALIKE = """
+import numpy as np
+from run.marina.measure_evidence import N, _error
+d, k = 40, 4
+v = np.random.default_rng(1).normal(1.0, 2.0, (N, d))
+mean, omega = v.mean(axis=0), d / k - 1
+alone = omega * np.sum(v**2) / N**2 / (mean @ mean)
+found = [_error({"name": name, "k": k}, v, 20000) for name in ("randk", "randk-alike")]
+# independent: omega / n^2 sum |v_i|^2; alike, the mean message is RandK of the mean
+assert np.allclose(found, [alone, omega], rtol=0.03), (found, alone, omega)
+assert alone < 0.8 * omega
+"""
+
+
+def test_the_error_where_all_workers_draw_alike():
+    python(ALIKE)
 
 
 def measured(L_plus, L_pm, name=mg.INFERRED):
@@ -102,7 +135,7 @@ def table5_logs(make_log, first, loss=(1.0,), seeds=(1,)):
     return every
 
 
-def test_claims(make_log):
+def test_claims(make_log, any_grid):
     five = range(1, 6)
     claims = list(table5.claims(table5_logs(make_log, {0.9: 200.0, 0.0: 20.0}, seeds=five)))
     assert [claim.verdict for claim in claims] == ["holds"] * 3
@@ -112,3 +145,56 @@ def test_claims(make_log):
     assert "t = 300: 6.67 (paper 9.96)" in claims[0].evidence[0].measured
     turned = table5.claims(table5_logs(make_log, {0.9: 2.0, 0.0: 20.0}, seeds=five))
     assert [claim.verdict for claim in turned] == ["holds", "does not hold", "does not hold"]
+
+
+# By step: the rate of |grad f|^2, and that of f. The largest ends on a plateau of f: its gradient
+# vanishes first.
+RATES = {
+    "marina": {4.0: (0.05, 0.01), 8.0: (0.10, 0.02), 16.0: (0.22, 0.04), 64.0: (0.9, 0.0)},
+    "dasha": {4.0: (0.05, 0.01), 8.0: (0.20, 0.03), 16.0: (0.10, 0.02), 64.0: (0.8, 0.0)},
+}
+
+BITS = 5 * 320 * np.maximum(ROUNDS - 1, 0)
+
+
+@pytest.fixture
+def logs(by_step):
+    """A function that writes the logs of both methods, DASHA's with ``bits_up``."""
+
+    def make(bits_up=BITS):
+        return by_step(RATES, first=0.25, columns={"dasha": {"bits_up": bits_up}})
+
+    return make
+
+
+def test_the_best_step_is_the_one_by_f(logs):
+    """With the largest step |grad f|^2 vanishes first, and f stays at its start."""
+    result = best(logs(), SENT)
+    wanted = {name: max(of, key=lambda step: of[step][1]) for name, of in RATES.items()}
+    assert {key[1]: one.step for key, one in result.items()} == wanted == {"dasha": 8, "marina": 16}
+    assert not any(one.edge for one in result.values())
+    published = best(up_to(8.0, logs()), SENT)
+    assert all(one.edge.endswith("8 is the largest step") for one in published.values())
+
+
+def test_the_target_is_the_deepest_that_all_methods_reach(by_step):
+    """In 50 rounds f falls to exp(-5), or to exp(-15), of its start."""
+    result = best(by_step({"marina": {8.0: (0.1, 0.1)}, "dasha": {8.0: (0.3, 0.3)}}), SENT)
+    assert [one.target for one in result.values()] == [0.01, 0.01]
+
+
+def test_claims_of_figure_1_on_any_grid(logs, any_grid):
+    fewer, any_step, _ = figures.fig1(logs())
+    # "Significant" is 1.5 times, and with any step DASHA needs less, but not so much less.
+    assert (fewer.verdict, any_step.verdict) == ("holds", "does not hold")
+    assert any_step.evidence[0].numbers["median"] > 1
+
+
+@pytest.mark.parametrize("extra", [1, 5 * 32 * 112])
+def test_an_uncompressed_round_is_seen(logs, extra):
+    """A whole vector in round 30, or a bit more than K numbers; g^0 does not count."""
+    bits = 5 * 320 * ROUNDS + 5 * 4000 * (ROUNDS > 0)
+    *_, compressed = figures.fig1(logs(bits))
+    assert compressed.verdict == "holds"
+    *_, compressed = figures.fig1(logs(bits + extra * (ROUNDS > 30)))
+    assert compressed.verdict == "does not hold"
