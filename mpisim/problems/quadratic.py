@@ -289,14 +289,14 @@ class QuadraticGradients(LazyGradients):
     def _write(self, some: slice, out: np.ndarray, less: np.ndarray | None) -> None:
         p, x = self.problem, self.x
         runs = len(x) if x.ndim == 2 and len(x) < p.m else 1
-        products, n = p.products_at(x, some), p.m // runs
+        (txs, cxs), n = p.products_at(x, some), p.m // runs
         if runs == 1:
-            kernels.write_gradients(out, p.t[some], p.b[some], *products, less)
+            kernels.write_gradients(out, p.t[some], p.b[some], txs, cxs, less)
             return
         for run in range(some.start // n, -(-some.stop // n)):
             part = slice(max(run * n - some.start, 0), min((run + 1) * n, some.stop) - some.start)
             rows = slice(part.start + some.start, part.stop + some.start)
-            tx, cx = (product[run : run + 1] for product in products)
+            tx, cx = txs[run : run + 1], cxs[run : run + 1]
             state = None if less is None else less[part]
             kernels.write_gradients(out[part], p.t[rows], p.b[rows], tx, cx, state)
 
