@@ -30,7 +30,7 @@ from mpisim.runs.checkpoint import State, packed, unpacked
 from mpisim.runs.debug import Debug, DebugOracle
 from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.log.untrusted import UNEXPECTED
-from mpisim.runs.metrics import Evaluator, Events, metrics_of
+from mpisim.runs.metrics import METRICS, Evaluator, Events, Metric, Tests
 
 UNSENT = poison(SERVER_ONLY)  # the server's x^k on other ranks
 IMPOSSIBLE = (*UNEXPECTED, RecursionError)
@@ -75,10 +75,15 @@ class RunState:
         self.hidden = self.estimator.server_point and not star.is_server
         self.optimizer = self.method.optimizer.bind(round.rounds)
         self.run = _with_log_every(experiment.run, self.estimator, problem, rows)
-        context = star, problem, self.estimator, self.optimizer, self.run.logs
-        self.metrics = metrics_of(self.run.columns or (), *context)
+        kinds: list[type[Metric]] = [METRICS[name] for name in self.run.columns or ()]
+        kinds += [Tests] * problem.tested
+        context: dict[str, Any] = {"estimator": self.estimator, "optimizer": self.optimizer}
+        context |= {"star": star, "problem": problem, "logged": self.run.logs}
+        self.metrics = [kind().bind(**context) for kind in kinds]
+        for metric in self.metrics:
+            star.attach(metric)
         if self.estimator.on_events or star.simulated:
-            self.metrics.append(Events().bind(*context))
+            self.metrics.append(Events().bind(**context))
         self.evaluator = Evaluator(star, self.oracle, self.metrics)
         self.parts: dict[str, Stateful] = {"estimator": self.estimator, "optimizer": self.optimizer}
         self.parts |= {f"metric {i}": metric for i, metric in enumerate(self.metrics)}
