@@ -118,10 +118,6 @@ class Oracle:
         self._gradients = None if self.problem.sampled_rows else gradients
         return losses, gradients
 
-    def restore(self, calls: int) -> None:
-        """Continue counting from ``calls``."""
-        self.calls = calls
-
     def forget(self) -> None:
         """Discard the last evaluation, so that `gradients` does not reuse it."""
         self._x = self._gradients = None

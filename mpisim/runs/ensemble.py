@@ -161,7 +161,7 @@ class Ensemble(Loop):
         self.gamma: Any = np.array([[member.gamma] for member in self.members])
         for run, member in enumerate(self.members):
             star.ledger.restore(member.setup.star.ledger.state(), run)
-        self.state.oracle.restore(runs * self.members[0].oracle.calls)
+        self.state.oracle.calls = runs * self.members[0].oracle.calls
 
     def evaluation_due(self) -> bool:
         return any(member.evaluation_due() for member in self.members)
