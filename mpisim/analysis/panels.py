@@ -89,7 +89,9 @@ def dress(panel: Any, x: Axis, y: Axis, xlabel: str, ylabel: str = "") -> None:
     """Scales, short numbers on the ticks, and labels; after the curves are drawn."""
     from matplotlib import ticker
 
-    style.scale(panel, x.log, y.log, xlabel="\n".join(filter(None, (xlabel, panel.get_xlabel()))))
+    remark = panel.get_xlabel()
+    below = f"{xlabel}\n{remark}" if xlabel and remark else xlabel
+    style.scale(panel, x.log, y.log, xlabel=below)
     if ylabel:
         panel.set_ylabel(ylabel)
     if not x.log:

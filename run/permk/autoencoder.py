@@ -68,14 +68,17 @@ def tuned(logs: Sequence[Log]) -> Groups:
     return dict(sorted(groups.items()))
 
 
-def draw(title: str, curves: Curves, compressors: Sequence[str], logs: Sequence[Log]) -> Any:
-    """A row for each lambda, a column for each p-hat; in each the ``curves`` of some methods.
-
-    With TopK, rows over the bits that were really sent follow.
-    """
+def draw(
+    title: str,
+    curves: Curves,
+    compressors: Sequence[str],
+    axes: Sequence[Axis],
+    logs: Sequence[Log],
+) -> Any:
+    """A row for each kind of bits and lambda, a column for each p-hat, with ``curves`` in each."""
     groups = tuned(logs)
     lambdas, ps = (sorted({panel[i] for panel in groups}) for i in (0, 1))
-    rows = [(bits, one) for bits in _axes(compressors) for one in lambdas]
+    rows = [(bits, one) for bits in axes for one in lambdas]
 
     def fill(panel: Any, row: tuple[Axis, float], p: float) -> None:
         bits, lambda_ = row
@@ -89,26 +92,21 @@ def draw(title: str, curves: Curves, compressors: Sequence[str], logs: Sequence[
         labels=[f"λ = {lambda_:g}\n{LOSS.label(logs[0])}" for _, lambda_ in rows],
         titles=[rf"$\hat{{p}}$ = {p:g}" for p in ps],
         entries=panels.entries_of({PAIRS[name]: LOOKS[name] for name in compressors}),
-        title=f"{title}: {_setting(logs, groups)}",
+        title=f"{title}: {_setting(logs, groups, compressors)}",
     )
 
 
-def _setting(logs: Sequence[Log], groups: Groups) -> str:
-    """Size and length of the runs, and how many are not shown, for a title."""
+def _setting(logs: Sequence[Log], groups: Groups, compressors: Sequence[str]) -> str:
+    """Size and length of the runs, and how many steps are not shown, for a title."""
     problem, run = logs[0].config["problem"], logs[0].config["run"]
     d, code = logs[0].attrs["dimension"], problem["code_size"]
     size = f"n = {logs[0].n}, {problem['images']} images, $d_e$ = {code}, d = {d}"
     bits = run.get("stop", {}).get("paper_bits_up")
     length = f"{bits / 1e3:g} kbit a worker" if bits else f"{run['rounds']} rounds"
-    well = sum(
-        len(seeds) for one in groups.values() for s in one.values() for seeds in s.steps.values()
-    )
-    left = f"; {len(logs) - well} of {len(logs)} runs rose, and are left out" * (well < len(logs))
-    return f"{size}, {length}{left}"
-
-
-def _axes(compressors: Sequence[str]) -> tuple[Axis, ...]:
-    return (BITS, SENT) if "topk" in compressors else (BITS,)
+    shown = [steps for one in groups.values() for name, steps in one.items() if name in compressors]
+    tried, well = sum(len(s.tried) for s in shown), sum(len(s.steps) for s in shown)
+    left = f"; {tried - well} of {tried} steps rise or diverge, and are left out"
+    return f"{size}, {length}{left * (well < tried)}"
 
 
 def best_step(

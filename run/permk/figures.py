@@ -8,7 +8,7 @@ from mpisim.runs.log.reader import Log
 
 from . import autoencoder, groups, mg, quadratic, table5, topk
 from . import autoencoder_claims as claimed
-from .autoencoder import COMPRESSORS, all_steps, best_step, unregularised
+from .autoencoder import BITS, COMPRESSORS, SENT, all_steps, best_step, unregularised
 from .quadratic_claims import against_randk, against_topk, as_table_4, best_steps, under_pl
 
 MULTIPLES = [2**i for i in range(20)]  # the published runs'
@@ -87,12 +87,13 @@ with_topk = partial(quadratic.draw, {"topk": 3, "permk": 3})
 def fig2(logs: list[Log]) -> Any:
     """Figure 8 without a regulariser."""
     title = "PermK paper, Figure 2"
-    return autoencoder.draw(title, best_step, COMPRESSORS, unregularised(logs))
+    return autoencoder.draw(title, best_step, COMPRESSORS, (BITS, SENT), unregularised(logs))
 
 
-fig8 = partial(autoencoder.draw, "PermK paper, Figure 8", best_step, COMPRESSORS)
-fig9 = partial(autoencoder.draw, "PermK paper, Figure 9", all_steps, ("permk", "randk"))
-fig10 = partial(autoencoder.draw, "PermK paper, Figure 10", all_steps, ("permk", "topk"))
+draw = autoencoder.draw
+fig8 = partial(draw, "PermK paper, Figure 8", best_step, COMPRESSORS, (BITS, SENT))
+fig9 = partial(draw, "PermK paper, Figure 9", all_steps, ("permk", "randk"), (BITS,))
+fig10 = partial(draw, "PermK paper, Figure 10", all_steps, ("permk", "topk"), (BITS,))
 
 FIGURES = [
     Figure(
