@@ -148,11 +148,9 @@ def vectors_of(path: Path) -> np.ndarray:
     except (OSError, ValueError) as error:
         raise InputError(f"--vectors: {str(path)!r} cannot be read: {error}") from None
     shaped = isinstance(v, np.ndarray) and v.ndim == 2 and v.dtype.kind == "f" and len(v) > 1
-    if not (shaped and np.isfinite(v).all() and v.any(axis=1).all()):
-        raise InputError(
-            f"--vectors: {str(path)!r} must hold floats, shape (vectors, d), at least two vectors,"
-            " finite and not zero"
-        )
+    allowed = "an array of floats, shape (vectors, d), at least two vectors, finite and not zero"
+    good = shaped and np.isfinite(v).all() and v.any(axis=1).all()
+    require(good, "--vectors", str(path), allowed)
     return v.astype(np.float64)
 
 

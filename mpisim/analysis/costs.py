@@ -64,16 +64,13 @@ def parse(text: str, where: str = "--target") -> Target:
     except ValueError:
         level = math.nan
     if parts is None or not math.isfinite(level):
-        raise InputError(
-            f"{where}: {text!r} is not allowed; it must be COLUMN=LEVEL, COLUMN<=LEVEL or"
-            " COLUMN>=LEVEL, such as grad_norm_sq=1e-3"
-        )
+        forms = "COLUMN=LEVEL, COLUMN<=LEVEL or COLUMN>=LEVEL, such as grad_norm_sq=1e-3"
+        raise InputError(f"{where}: {text!r} is not allowed; it must be {forms}")
     y, sign = parts["y"], parts["sign"]
     if grows(y) and sign != ">=":
-        raise InputError(
-            f"{where}: {text!r} is not allowed; {y} grows with the rounds: it must be"
-            f" {y}>={parts['level']}, or a target of a column that falls, such as grad_norm_sq=1e-3"
-        )
+        other = "or a target of a column that falls, such as grad_norm_sq=1e-3"
+        why = f"{y} grows with the rounds: it must be {y}>={parts['level']}, {other}"
+        raise InputError(f"{where}: {text!r} is not allowed; {why}")
     return Target(y, level, sign == ">=" or (sign == "=" and "accuracy" in y))
 
 

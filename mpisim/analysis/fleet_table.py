@@ -52,21 +52,6 @@ class FleetCost(NamedTuple):
         return np.percentile(self.seconds, LEVELS).tolist()
 
 
-def without_clocks(logs: Sequence[Log]) -> tuple[list[Log], str]:
-    """The logs whose seconds can be modelled, and a line on those that ran on a fleet's clock.
-
-    `InputError` where none is left.
-    """
-    clocks = [log for log in logs if on_a_clock(log)]
-    if not clocks:
-        return list(logs), ""
-    more = f" and {len(clocks) - 1} more" if len(clocks) > 1 else ""
-    line = f"{clocks[0].path}{more}: left out: ran on a fleet's clock; see simulated_seconds"
-    if len(clocks) == len(logs):
-        raise InputError(line)
-    return [log for log in logs if not on_a_clock(log)], line
-
-
 def fleet_costs(
     logs: Sequence[Log],
     fleets: Sequence[Fleet],
@@ -114,7 +99,8 @@ def of_logs(logs: Sequence[Log]) -> list[dict[str, Any]]:
 class FleetCosts(formatting.Listing[FleetCost]):
     """The costs of logs' settings on fleets. Printed, it is the table of ``mpisim fleet``.
 
-    Logs that ran on a fleet's clock are left out, with a line on standard error.
+    Logs that ran on a fleet's clock are left out, with a line on standard error; `InputError` where
+    none is left.
 
     targets : the last round of the shortest run unless given
     """
@@ -130,9 +116,14 @@ class FleetCosts(formatting.Listing[FleetCost]):
         ms: float | None = None,
     ):
         require(draws >= 1, "draws", draws, "an integer >= 1")
-        logs, left_out = without_clocks(logs)
-        if left_out:
-            report(left_out)
+        if clocks := [log for log in logs if on_a_clock(log)]:
+            more = f" and {len(clocks) - 1} more" if len(clocks) > 1 else ""
+            why = "left out: ran on a fleet's clock; see simulated_seconds"
+            line = f"{clocks[0].path}{more}: {why}"
+            if len(clocks) == len(logs):
+                raise InputError(line)
+            report(line)
+            logs = [log for log in logs if not on_a_clock(log)]
         self._logs, self._draws = logs, draws
         if not targets:
             last = min(int(log.columns["round"][-1]) for log in logs if log.rows)

@@ -173,18 +173,17 @@ def selected(
 def _meeting(text: str, logs: list[Log]) -> list[Log]:
     parts = CONDITION.fullmatch(text)
     if parts is None:
-        raise InputError(
-            f"--where: {text!r} is not allowed; it must be KEY SIGN VALUE, such as"
-            f" 'compressor.k == 10', with a sign of {', '.join(SIGNS)}"
-        )
+        form = f"KEY SIGN VALUE, such as 'compressor.k == 10', with a sign of {', '.join(SIGNS)}"
+        raise InputError(f"--where: {text!r} is not allowed; it must be {form}")
     key, sign, wanted = parts.groups()
-    values = [_values(log) for log in logs]
+    values = []
+    for log in logs:
+        attributes = {name: log.attrs[name] for name in ATTRIBUTES if name in log.attrs}
+        values.append({k: cell(value) for k, value in flatten(log.config).items()} | attributes)
     names = sorted({name for one in values for name in one})
     if key not in names:
-        raise InputError(
-            f"--where: {text!r}: no run has {key}; {suggestion(key, names)}"
-            f"known: {', '.join(names)}"
-        )
+        hint = f"{suggestion(key, names)}known: {', '.join(names)}"
+        raise InputError(f"--where: {text!r}: no run has {key}; {hint}")
     kept = [
         log
         for log, one in zip(logs, values, strict=True)
@@ -194,11 +193,6 @@ def _meeting(text: str, logs: list[Log]) -> list[Log]:
         there = ", ".join(sorted({str(one[key]) for one in values if key in one}))
         raise InputError(f"--where: {text!r}: no run meets it; {key} is {there}")
     return kept
-
-
-def _values(log: Log) -> dict[str, Any]:
-    attributes = {name: log.attrs[name] for name in ATTRIBUTES if name in log.attrs}
-    return {key: cell(value) for key, value in flatten(log.config).items()} | attributes
 
 
 def _meets(value: Any, sign: str, wanted: str) -> bool:
@@ -234,7 +228,11 @@ def all_rows(logs: Sequence[Log], root: Path | None = None, every: bool = False)
     logs, ``bits_per_worker``, and those that follow from them: ``seconds``, ``bits_total``,
     ``mean_grad_norm_sq``. Where a log lacks a column that another one has, its values are NaN.
     """
-    tables = [_rows(log) for log in logs]
+    tables = []
+    for log in logs:
+        each = {"bits_per_worker": log.columns["bits_up"] / log.n} if log.has("bits_up") else {}
+        derived = {name: log.column(name) for name in DERIVED if log.has(name)}
+        tables.append(log.columns | each | derived)
     names = dict.fromkeys(name for one in tables for name in one)
     ordered = [name for name in names if name not in DERIVED]
     ordered += [name for name in DERIVED if name in names]
@@ -295,10 +293,3 @@ def to_parquet(rows: Rows) -> bytes:
     arrow = library("pyarrow", "parquet", "--parquet")
     library("pyarrow.parquet", "parquet", "--parquet").write_table(arrow.table(columns), out)
     return out.getvalue()
-
-
-def _rows(log: Log) -> Rows:
-    rows = dict(log.columns)
-    if "bits_up" in rows:
-        rows["bits_per_worker"] = rows["bits_up"] / log.n
-    return rows | {name: log.column(name) for name in DERIVED if log.has(name)}

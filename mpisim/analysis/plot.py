@@ -125,7 +125,12 @@ def _frame(
 ) -> dict[str, Any]:
     """What is given of a panel's limits and texts, checked, as `Axes.set` takes it."""
     for (name, pair), axis in zip(limits.items(), axes, strict=True):
-        _check_limits(name, pair, axis.log)
+        given = [value for value in pair or () if value is not None]
+        good = all(math.isfinite(value) and (value > 0 or not axis.log) for value in given)
+        positive = f", both positive: the axis is logarithmic, unless --linear-{name}" * axis.log
+        allowed = f"two numbers, the smaller one first, or auto for either{positive}"
+        good = good and (len(given) < 2 or given[0] < given[1])
+        require(good, f"--{name}lim", _listed(pair or ()), allowed)
     for name, text in texts.items():
         check_text(f"--{name}", text)
     frame = {f"{name}lim": pair for name, pair in limits.items()} | dict(texts)
@@ -206,17 +211,6 @@ def check_text(where: str, text: str | None) -> None:
     """Raise `InputError` unless matplotlib can set the formulas of a text."""
     allowed = "text; formulas between dollar signs must be matplotlib's mathtext"
     require(text is None or style.with_formulas(text) == text, where, text, allowed)
-
-
-def _check_limits(axis: str, limits: Limits | None, log: bool) -> None:
-    if limits is None:
-        return
-    given = [value for value in limits if value is not None]
-    increasing = len(given) < 2 or given[0] < given[1]
-    good = increasing and all(math.isfinite(value) and (value > 0 or not log) for value in given)
-    positive = f", both positive: the axis is logarithmic, unless --linear-{axis}" if log else ""
-    allowed = f"two numbers, the smaller one first, or auto for either{positive}"
-    require(good, f"--{axis}lim", _listed(limits), allowed)
 
 
 def _listed(values: tuple[float | None, ...]) -> str:

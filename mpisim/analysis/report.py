@@ -56,6 +56,8 @@ def report(
     where, best : which runs, as in `mpisim.analysis.log_files.selected`
     fleets : of clients, among which the reader chooses
     """
+    from markupsafe import Markup
+
     on, wanted = list(map(links.parse, networks)), list(map(costs.parse, targets))
     named = [paths] if isinstance(paths, PathLike | Log) else list(paths)
     places = [Path(one) for one in named if not isinstance(one, Log)]
@@ -80,13 +82,14 @@ def report(
             for name, groups in sections.items()
         ],
     }
+    embedded = json.dumps(data, separators=(",", ":"), allow_nan=False)
     text = rendered(
         "report.html",
         several=several,
         # black is the text's colour, so that it is not lost on a dark page
         ink=lambda colour: colour.replace("#000000", "currentColor"),
         title=title or (folder.resolve().name if folder else "mpisim"),
-        data=_embedded(data),
+        data=Markup(embedded.replace("<", "\\u003c")),  # no text in it can end it
         summary=summary(logs),
         remark=about_seconds(logs),
         refused=refused,
@@ -103,10 +106,12 @@ def report(
 
 def sections_of(logs: Sequence[Log]) -> dict[str, list[RunGroup]]:
     """{problem with its data and number of workers: its runs}."""
-    names: dict[str, list[Log]] = {}
-    for log in logs:
+
+    def name_of(log: Log) -> str:
         problem = labels.of_log(log.attrs).problem(log.config["problem"])
-        names.setdefault(f"{problem}, {workers_text(log)}", []).append(log)
+        return f"{problem}, {workers_text(log)}"
+
+    names = labels.by_key(logs, name_of)
     return {name: group_runs(here, by_ranks=True) for name, here in sorted(names.items())}
 
 
@@ -152,7 +157,8 @@ def provenance(logs: Sequence[Log]) -> list[tuple[str, str]]:
 def _section(groups: Sequence[RunGroup], targets: Sequence[Target]) -> dict[str, Any]:
     """The tables of one problem."""
     chosen = _targets(groups, targets)
-    able = [group for group in groups if _has_rows(group, chosen)]
+    needed = {"round", "bits_up", "seconds", *(target.y for target in chosen)}
+    able = [g for g in groups if all(log.has(name) for log in g.logs for name in needed)]
     return {
         "costs": costs.shown(costs.costs_of(able, chosen)),
         "remark": about_framing(groups, how="an axis of the curves includes it"),
@@ -162,11 +168,6 @@ def _section(groups: Sequence[RunGroup], targets: Sequence[Target]) -> dict[str,
 
 def _targets(groups: Sequence[RunGroup], targets: Sequence[Target]) -> list[Target]:
     return list(targets) or decades([log for group in groups for log in group.logs])
-
-
-def _has_rows(group: RunGroup, targets: Sequence[Target]) -> bool:
-    needed = {"round", "bits_up", "seconds", *(target.y for target in targets)}
-    return all(log.has(name) for log in group.logs for name in needed)
 
 
 def _bars(groups: Sequence[RunGroup]) -> list[dict[str, Any]]:
@@ -205,11 +206,3 @@ def _listed(texts: Iterable[str]) -> str:
     values = sorted(set(filter(None, texts)))
     more = f"; and {len(values) - LISTED} more" if len(values) > LISTED else ""
     return "; ".join(values[:LISTED]) + more
-
-
-def _embedded(data: object) -> Any:
-    """JSON that no text in it can end."""
-    from markupsafe import Markup
-
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return Markup(text.replace("<", "\\u003c"))

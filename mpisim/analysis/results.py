@@ -112,10 +112,9 @@ def small_png(figure: Any, limit: int = LIMIT) -> bytes:
         content = _with_palette(figure, dpi)
         if len(content) <= limit:
             return content
-    raise InputError(
-        f"the picture has {len(content):,} bytes at {dpi} dots an inch; it must have at most"
-        f" {limit:,} to go on record: draw fewer or smaller panels"
-    )
+    size = f"{len(content):,} bytes at {dpi} dots an inch"
+    how = "to go on record: draw fewer or smaller panels"
+    raise InputError(f"the picture has {size}; it must have at most {limit:,} {how}")
 
 
 def _with_palette(figure: Any, dpi: int) -> bytes:

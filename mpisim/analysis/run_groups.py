@@ -121,10 +121,9 @@ def require_alike(
     for key in varying([{name: str(value) for name, value in flat.items()} for flat in keys]):
         texts = [str(flat.get(key, "nothing")) for flat in keys]
         other = next(i for i, text in enumerate(texts) if text != texts[0])
-        raise InputError(
-            f"{logs[0].path} and {logs[other].path}: differ in {key}: {texts[0]} and"
-            f" {texts[other]}; runs of one setting may differ in the seed alone"
-        )
+        both, values = f"{logs[0].path} and {logs[other].path}", f"{texts[0]} and {texts[other]}"
+        rule = "runs of one setting may differ in the seed alone"
+        raise InputError(f"{both}: differ in {key}: {values}; {rule}")
 
 
 def _keys(log: Log, by_ranks: bool, ignored: Collection[str]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from math import isfinite
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -163,13 +163,11 @@ def _elapsed(log: Log) -> str:
     attrs = log.attrs
     if not any(name.startswith("time_") for name in log.columns):
         return ""
-    if "seconds_elapsed" not in attrs:
-        return TABLES["unknown"]["elapsed"]
     names = ("elapsed", "before", "waiting", "setup", "rehearsal", "evaluation")
-    seconds = [float(attrs[f"seconds_{name}"]) for name in names]
+    seconds = [float(attrs.get(f"seconds_{name}", nan)) for name in names]
     elapsed, earlier, waited, setup, rehearsal, evaluation = seconds
     if not isfinite(elapsed):
-        return TABLES["unknown"]["end"]
+        return TABLES["unknown"]["elapsed"]
     method = float(log.column("seconds")[-1]) - earlier
     rest = elapsed - setup - rehearsal - evaluation - method
     resumed = "resumed" in attrs

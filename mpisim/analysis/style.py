@@ -132,9 +132,37 @@ def place_legend(panel: Any, may_grow: bool) -> None:
     The page grows to make room if it ``may_grow``. Otherwise the texts shrink, and `InputError`
     says so where they would become too small to read.
     """
-    count = len(panel.get_legend_handles_labels()[0])
-    if count > 1 and not ((count <= INSIDE and _inside(panel)) or _beside(panel, may_grow)):
-        _above(panel, may_grow)
+    import matplotlib
+
+    figure, count = panel.figure, len(panel.get_legend_handles_labels()[0])
+    if count < 2:
+        return
+    if count <= INSIDE:
+        shown = legend(panel)
+        figure.draw_without_rendering()
+        box, room = shown.get_window_extent(), panel.get_window_extent()
+        if box.width <= INNER[0] * room.width and box.height <= INNER[1] * room.height:
+            return
+        shown.remove()
+    if may_grow:
+        figure.set_figwidth(WIDE)
+    shown = legend(panel, loc="upper left", bbox_to_anchor=(1.02, 1.0))
+    box, page = shown.get_window_extent(), figure.bbox
+    top = panel.get_tightbbox().height - panel.get_window_extent().height  # title and labels
+    if box.width <= BESIDE * page.width and box.height <= page.height - top:
+        return
+    shown.remove()
+    for size in range(int(matplotlib.rcParams["legend.fontsize"]), SMALLEST - 1, -1):
+        shown = _wrapped(panel, size)
+        box = shown.get_window_extent()
+        if may_grow:
+            figure.set_figheight(figure.get_figheight() + box.height / figure.dpi)
+        if may_grow or (box.width <= page.width and box.height <= ABOVE * page.height):
+            return
+        shown.remove()
+    width, height = figure.get_size_inches()
+    why = f"has no room for a legend of {count} curves"
+    raise InputError(f"--size {width:g} {height:g}: {why}; allowed: a larger size, or fewer logs")
 
 
 def spread_legend(figure: Any, handles: list[Any], columns: int | None = None, **look: Any) -> Any:
@@ -147,55 +175,6 @@ def spread_legend(figure: Any, handles: list[Any], columns: int | None = None, *
             break
         shown.remove()
     return shown
-
-
-def _inside(panel: Any) -> bool:
-    """Whether the legend fits into the panel; if so, it is there."""
-    shown = legend(panel)
-    panel.figure.draw_without_rendering()
-    box, room = shown.get_window_extent(), panel.get_window_extent()
-    fits = box.width <= INNER[0] * room.width and box.height <= INNER[1] * room.height
-    if not fits:
-        shown.remove()
-    return fits
-
-
-def _beside(panel: Any, may_grow: bool) -> bool:
-    """Whether the legend fits beside the panel; if so, it is there."""
-    figure, narrow = panel.figure, panel.figure.get_figwidth()
-    if may_grow:
-        figure.set_figwidth(WIDE)
-    shown = legend(panel, loc="upper left", bbox_to_anchor=(1.02, 1.0))
-    box, page = shown.get_window_extent(), figure.bbox
-    top = panel.get_tightbbox().height - panel.get_window_extent().height  # title and labels
-    fits = box.width <= BESIDE * page.width and box.height <= page.height - top
-    if not fits:
-        figure.set_figwidth(narrow)
-        shown.remove()
-    return fits
-
-
-def _above(panel: Any, may_grow: bool) -> None:
-    import matplotlib
-
-    figure = panel.figure
-    if may_grow:
-        figure.set_figwidth(WIDE)
-    for size in range(int(matplotlib.rcParams["legend.fontsize"]), SMALLEST - 1, -1):
-        shown = _wrapped(panel, size)
-        extent = shown.get_window_extent()
-        if may_grow:
-            figure.set_figheight(figure.get_figheight() + extent.height / figure.dpi)
-            return
-        if extent.width <= figure.bbox.width and extent.height <= ABOVE * figure.bbox.height:
-            return
-        shown.remove()
-    width, height = figure.get_size_inches()
-    count = len(panel.get_legend_handles_labels()[0])
-    raise InputError(
-        f"--size {width:g} {height:g}: has no room for a legend of {count} curves; allowed: a"
-        " larger size, or fewer logs"
-    )
 
 
 def _wrapped(panel: Any, size: int) -> Any:

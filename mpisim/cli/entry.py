@@ -158,7 +158,5 @@ def require_mpi() -> None:
     try:
         from mpi4py import MPI  # noqa: F401
     except (ImportError, RuntimeError, OSError) as error:
-        raise InputError(
-            f"MPI cannot be loaded: {error}; allowed: one that `mpisim --info` finds, see"
-            " docs/install.md"
-        ) from None
+        allowed = "one that `mpisim --info` finds, see docs/install.md"
+        raise InputError(f"MPI cannot be loaded: {error}; allowed: {allowed}") from None

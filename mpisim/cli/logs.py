@@ -42,7 +42,10 @@ def show(args: argparse.Namespace, argv: list[str]) -> int:
     first, alone = args.logs[0], len(args.logs) == 1
     if args.target:
         refuse(args, OF_LISTS, "with --target")
-        print(_costs(args, _selected(args, find.load(args.logs))))
+        targets = [parse(text) for text in args.target]
+        network = None if args.network is None else links(args.network)
+        costs = Costs(_selected(args, find.load(args.logs)), targets, network, args.framing)
+        print(costs.to_text(args.form or "text", args.siunitx))
         return 0
     below = first if alone and first.is_dir() else None
     paths = find.below(below) if below else find.find(args.logs)
@@ -67,13 +70,6 @@ def _list(args: argparse.Namespace, logs: list[Log], folder: Path | None) -> str
     if args.form == "latex":
         head = [LABELS[name] if name in ("loss", "grad_norm_sq") else name for name in head]
     return table(head, rows, args.form or "text", siunitx=args.siunitx)
-
-
-def _costs(args: argparse.Namespace, logs: list[Log]) -> str:
-    targets = [parse(text) for text in args.target]
-    network = None if args.network is None else links(args.network)
-    costs = Costs(logs, targets, network, args.framing)
-    return costs.to_text(args.form or "text", args.siunitx)
 
 
 def plot(args: argparse.Namespace, argv: list[str]) -> int:
@@ -133,10 +129,8 @@ def export(args: argparse.Namespace, argv: list[str]) -> int:
 
 def _output(args: argparse.Namespace, logs: list[Path]) -> Path:
     if args.form is None and args.out is None:
-        either = " or ".join(ROWS)
-        raise InputError(
-            f"--csv or --parquet is needed, or --out with a name that ends in {either}"
-        )
+        named = f"--out with a name that ends in {' or '.join(ROWS)}"
+        raise InputError(f"--csv or --parquet is needed, or {named}")
     suffixes = ROWS if args.form is None else (f".{args.form}",)
     if args.out is None:
         if len(logs) > 1:

@@ -24,11 +24,13 @@ from mpisim.runs.stop import EXIT_CODES, STOPPED
 
 
 def run(args: argparse.Namespace, argv: list[str]) -> int:
-    """The first line comes before MPI starts, which takes a second."""
+    """The first line, under mpirun and live, comes before MPI starts, which takes a second."""
     prepare_mpi()
     planned = _read(args)
-    if not isinstance(planned, Exception) and machine.launched_rank() == 0:
-        _announce(*planned)
+    shown = machine.launched() or is_terminal(sys.stdout)
+    if shown and not isinstance(planned, Exception) and machine.launched_rank() == 0:
+        experiment, out = planned
+        print(headline(experiment, machine.launched_ranks(), out), flush=True)
 
     def body(comm) -> int:
         from mpisim.runs.loop import run
@@ -64,12 +66,6 @@ def _read(args: argparse.Namespace) -> tuple[Experiment, Path] | Exception:
     return experiment, args.out or Path("logs") / f"{stem}-{config_digest(experiment.to_toml())}.h5"
 
 
-def _announce(experiment: Experiment, out: Path) -> None:
-    """What runs and where the log goes: under mpirun, which shows nothing by itself, or live."""
-    if machine.launched() or is_terminal(sys.stdout):
-        print(headline(experiment, machine.launched_ranks(), out), flush=True)
-
-
 def _done(result: End, out: Path) -> str:
     row, by = result.row, result.stopped_by
     why = f" (run.stop.{by})" if by not in ("", "rounds") else ""
@@ -82,11 +78,9 @@ def _pace(result: End) -> str:
     if result.before:
         return ""
     attributes = result.attributes
-    seconds = (
-        attributes["seconds_elapsed"]
-        - attributes["seconds_setup"]
-        - attributes["seconds_rehearsal"]
-    )
+    names = ("elapsed", "setup", "rehearsal")
+    elapsed, *before = (attributes[f"seconds_{name}"] for name in names)
+    seconds = elapsed - sum(before)
     rounds = result.row["round"] - int(attributes.get("resumed", 0))
     rate = f" ({rounds / seconds:.3g} rounds/s)" if rounds and seconds > 0 else ""
     return f", {duration(seconds)}{rate}"

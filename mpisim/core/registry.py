@@ -202,11 +202,6 @@ def package_of(module: str) -> str:
     return _state.homes.get(module.partition(".")[0], "")
 
 
-def forget_packages() -> None:
-    """Look for packages again at the next `load_packages`; for tests."""
-    _state.done, _state.failed, _state.homes = False, "", {}
-
-
 def _entries() -> list[EntryPoint]:
     """The entry points, ordered by package so that all ranks import them alike."""
     from importlib.metadata import entry_points  # takes longer than the rest of a command's start

@@ -11,43 +11,8 @@ from typing import cast
 import numpy as np
 
 from mpisim.comm.clock import COMPUTE, EVALUATE, Clock
-from mpisim.core.lazy_rows import LazyRows
 from mpisim.problems.base import Problem
-from mpisim.problems.explicit import ExplicitProblem
-
-
-class LazyGradients(LazyRows):
-    """grad f_i(x) of this rank's workers, for a problem that is ``explicit``."""
-
-    def __init__(self, problem: Problem, x: np.ndarray):
-        self.problem, self.x = cast(ExplicitProblem, problem), x
-        self.shape, self.dtype = (problem.m, problem.d), problem.dtype
-
-    def fill(self, first: int, out: np.ndarray) -> None:
-        self.problem.write_gradients(self.x, first, out)
-
-    def fill_less(self, first: int, less: np.ndarray, out: np.ndarray) -> None:
-        self.problem.subtract_gradients(self.x, first, less, out)
-
-    def take(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-        return self.problem.coordinates(self.x, ptr, indices)
-
-    def take_less(
-        self, other: LazyRows | np.ndarray, ptr: np.ndarray, indices: np.ndarray
-    ) -> np.ndarray:
-        if isinstance(other, LazyGradients) and other.problem is self.problem:
-            return self.problem.coordinate_changes(self.x, other.x, ptr, indices)
-        return super().take_less(other, ptr, indices)
-
-    def largest_less(self, other: LazyRows | np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        largest = None
-        if isinstance(other, np.ndarray):
-            largest = self.problem.largest_differences(self.x, other, k)
-        return largest or super().largest_less(other, k)
-
-    def largest_innovations(self, state: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        largest = self.problem.largest_innovations(self.x, state, k)
-        return largest or self.largest_less(state, k)
+from mpisim.problems.explicit import ExplicitProblem, LazyGradients
 
 
 class Oracle:
@@ -104,7 +69,7 @@ class Oracle:
             return self.gradients(x)
         self.calls += self.total
         self.clock.to(COMPUTE)
-        return LazyGradients(self.problem, x)
+        return cast(ExplicitProblem, self.problem).lazy_gradients(x)
 
     def batch_gradients(
         self, x: np.ndarray, batch: np.ndarray, clients: np.ndarray | None = None
@@ -152,10 +117,6 @@ class Oracle:
         self._x, self._seconds = x, perf_counter() - start
         self._gradients = None if self.problem.sampled_rows else gradients
         return losses, gradients
-
-    def restore(self, calls: int) -> None:
-        """Continue counting from ``calls``."""
-        self.calls = calls
 
     def forget(self) -> None:
         """Discard the last evaluation, so that `gradients` does not reuse it."""

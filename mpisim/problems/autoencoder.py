@@ -19,6 +19,7 @@ from typing import Literal
 
 import numpy as np
 
+from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.machine import VECTORS, require_memory
 from mpisim.core.numerics.eigen import eigh
 from mpisim.core.numerics.select import block_size
@@ -30,7 +31,7 @@ from mpisim.problems.autoencoder_codes import WHITE, Codes, ImageShards, Paramet
 from mpisim.problems.base import problem
 from mpisim.problems.data.arrange import ImageSplit, Mix, split_images
 from mpisim.problems.data.content import load_pixels
-from mpisim.problems.explicit import ExplicitProblem
+from mpisim.problems.explicit import ExplicitProblem, LazyGradients
 from mpisim.problems.points import each
 
 BLOCK = 2048  # images whose second moments are added at a time
@@ -132,7 +133,7 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
         self._codes = [*self._codes[-1:], codes]
         return codes
 
-    def _parts(self, count: int, *points: np.ndarray) -> Iterator[tuple]:
+    def parts(self, count: int, *points: np.ndarray) -> Iterator[tuple]:
         """Some of ``count`` workers with their points (d,): all at one, or one at a time."""
         if all(x.ndim == 1 for x in points):
             yield slice(0, count), *points
@@ -142,7 +143,7 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
 
     def losses(self, x: np.ndarray) -> np.ndarray:
         out, shards = np.empty(self.m), self.shards
-        for some, point in self._parts(self.m, x):
+        for some, point in self.parts(self.m, x):
             codes, slots = self.codes(point), shards.slots[some]
             images = shards.store[3], shards.norms, shards.weights
             gradients.losses(*images, codes.of(slots)[3], codes.gram, slots, out[some])
@@ -150,52 +151,20 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
             out[some] += self.lambda_ / 2 * distance
         return out
 
-    def write_gradients(self, x: np.ndarray, first: int, out: np.ndarray) -> None:
-        workers = np.arange(first, first + len(out))
-        self._write_gradients(x if x.ndim == 1 else x[workers], workers, out)
+    def lazy_gradients(self, x: np.ndarray) -> ImageGradients:
+        return ImageGradients(self, x)
 
     def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
         out = np.empty((len(members), self.d), self.dtype)
-        self._write_gradients(x, members, out)
+        self.write_gradients(x, members, out)
         return out
 
-    def _write_gradients(self, x: np.ndarray, workers: np.ndarray, out: np.ndarray) -> None:
+    def write_gradients(self, x: np.ndarray, workers: np.ndarray, out: np.ndarray) -> None:
         """The gradients of ``workers`` at x (d,) or (workers, d)."""
         slots = self.shards.slots[workers]
-        for some, point in self._parts(len(workers), x):
+        for some, point in self.parts(len(workers), x):
             codes = self.codes(point)
             gradients.write_gradients(codes.of(slots[some]), codes.common, slots[some], out[some])
-
-    def coordinates(self, x: np.ndarray, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-        return self._coordinates(ptr, indices, x)
-
-    def coordinate_changes(
-        self, x: np.ndarray, y: np.ndarray, ptr: np.ndarray, indices: np.ndarray
-    ) -> np.ndarray:
-        return self._coordinates(ptr, indices, y, x)
-
-    def _coordinates(self, ptr: np.ndarray, indices: np.ndarray, *points: np.ndarray) -> np.ndarray:
-        """`coordinates` at the last of the points, minus those at the one before it."""
-        out = np.empty(indices.size, self.dtype)
-        for some, *at in self._parts(self.m, *points):
-            slots = self.shards.slots[some]
-            *before, at_point = (self.codes(point).of(slots) for point in at)
-            less = before[0] if before else None
-            gradients.write_coordinates(at_point, less, slots, ptr[some.start :], indices, out)
-        return out
-
-    def largest_differences(
-        self, x: np.ndarray, less: np.ndarray, k: int
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        size = block_size(self.d, k)
-        if size == 0 or x.ndim == 2:
-            return None
-        codes, slots = self.codes(x), self.shards.slots
-        indices, values = np.empty((self.m, k), np.int64), np.empty((self.m, k), self.dtype)
-        gradients.largest_differences(
-            codes.of(slots), codes.common, slots, less, size, indices, values
-        )
-        return indices, values
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
         return self.batch_gradients_of(x, batch, np.arange(self.m))
@@ -208,7 +177,7 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
         shards, batch = self.shards, np.ascontiguousarray(batch)
         weight = self.dtype.type(self.weight / max(batch.shape[1], 1))
         out, slots = np.empty((len(members), self.d), self.dtype), shards.slots[members]
-        for some, at in self._parts(len(members), x):
+        for some, at in self.parts(len(members), x):
             point = Parameters(at, self.d_f, self.dtype)
             ridge, start_q = point.ridge(self.lambda_)
             gradients.batch_gradients(
@@ -236,3 +205,34 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
         largest = eigh(self.moments)[1][:, : -self.d_e - 1 : -1]
         x = np.concatenate([largest.ravel(), largest.T.ravel()])
         return x, self.loss_and_gradient(x)[0]
+
+
+class ImageGradients(LazyGradients):
+    """The gradients of an `Autoencoder`."""
+
+    def fill(self, first: int, out: np.ndarray) -> None:
+        workers, x = np.arange(first, first + len(out)), self.x
+        self.problem.write_gradients(x if x.ndim == 1 else x[workers], workers, out)
+
+    def coordinates(
+        self, ptr: np.ndarray, indices: np.ndarray, before: np.ndarray | None
+    ) -> np.ndarray:
+        p, out = self.problem, np.empty(indices.size, self.dtype)
+        points = (self.x,) if before is None else (before, self.x)
+        for some, *at in p.parts(p.m, *points):
+            slots = p.shards.slots[some]
+            *earlier, at_point = (p.codes(point).of(slots) for point in at)
+            less = earlier[0] if earlier else None
+            gradients.write_coordinates(at_point, less, slots, ptr[some.start :], indices, out)
+        return out
+
+    def largest_less(self, other: LazyRows | np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        p, (m, d) = self.problem, self.shape
+        size = block_size(d, k)
+        if size == 0 or self.x.ndim == 2 or not isinstance(other, np.ndarray):
+            return super().largest_less(other, k)
+        codes, slots = p.codes(self.x), p.shards.slots
+        indices, values = np.empty((m, k), np.int64), np.empty((m, k), self.dtype)
+        at_point = codes.of(slots), codes.common
+        gradients.largest_differences(*at_point, slots, other, size, indices, values)
+        return indices, values

@@ -1,12 +1,45 @@
-"""Problems that give single coordinates of their gradients, without an (m, d) array."""
+"""Problems whose gradients are computed where they are needed, without an (m, d) array."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 
+from mpisim.core.lazy_rows import LazyRows
 from mpisim.problems.base import Problem
+
+
+class LazyGradients(LazyRows):
+    """The gradients of the block's workers at x, with the bits of `Problem.gradients`.
+
+    problem : an `ExplicitProblem`
+    x : shape (d,), (m, d), or (copies, d) with the points of an ensemble
+    """
+
+    def __init__(self, problem: Any, x: np.ndarray):
+        self.problem, self.x = problem, x
+        self.shape, self.dtype = (problem.m, problem.d), problem.dtype
+
+    @abstractmethod
+    def coordinates(
+        self, ptr: np.ndarray, indices: np.ndarray, before: np.ndarray | None
+    ) -> np.ndarray:
+        """`take`, minus the same at the point ``before`` unless that is None.
+
+        The cost of each coordinate does not grow with d.
+        """
+
+    def take(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        return self.coordinates(ptr, indices, None)
+
+    def take_less(
+        self, other: LazyRows | np.ndarray, ptr: np.ndarray, indices: np.ndarray
+    ) -> np.ndarray:
+        if isinstance(other, LazyGradients) and other.problem is self.problem:
+            return self.coordinates(ptr, indices, other.x)
+        return super().take_less(other, ptr, indices)
 
 
 class ExplicitProblem(Problem, rows_of_points=True):
@@ -19,51 +52,8 @@ class ExplicitProblem(Problem, rows_of_points=True):
         """f(x) and its gradient (d,), float64, over all n workers and the same on every rank."""
 
     @abstractmethod
-    def coordinates(self, x: np.ndarray, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-        """The coordinates indices[ptr[i]:ptr[i+1]] of worker i's gradient at x, shape (ptr[-1],).
-
-        x : shape (d,) or (m, d)
-
-        They have the bits of `gradients`, and the cost of each does not grow with d.
-        """
-
-    @abstractmethod
-    def write_gradients(self, x: np.ndarray, first: int, out: np.ndarray) -> None:
-        """Write rows first, ... of `gradients` into ``out`` (rows, d), rounded once to its type.
-
-        x : shape (d,), or (m, d) with the points of all workers
-        """
+    def lazy_gradients(self, x: np.ndarray) -> LazyGradients:
+        """`gradients` at x (d,) or (m, d), not computed yet."""
 
     def gradients(self, x: np.ndarray) -> np.ndarray:
-        out = np.empty((self.m, self.d), self.dtype)
-        self.write_gradients(x, 0, out)
-        return out
-
-    def coordinate_changes(
-        self, x: np.ndarray, y: np.ndarray, ptr: np.ndarray, indices: np.ndarray
-    ) -> np.ndarray:
-        """`coordinates` at x minus those at y, to the bit."""
-        return self.coordinates(x, ptr, indices) - self.coordinates(y, ptr, indices)
-
-    def subtract_gradients(
-        self, x: np.ndarray, first: int, less: np.ndarray, out: np.ndarray
-    ) -> None:
-        """Write rows first, ... of `gradients` minus the rows ``less`` into ``out`` (rows, d)."""
-        self.write_gradients(x, first, out)
-        out -= less
-
-    def largest_differences(
-        self, x: np.ndarray, less: np.ndarray, k: int
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        """The k largest of each row of `gradients` minus ``less`` (m, d), found in one pass.
-
-        Indices and values as from `mpisim.core.lazy_rows.LazyRows.largest`; None if the problem has
-        no pass of its own for this k.
-        """
-        return None
-
-    def largest_innovations(
-        self, x: np.ndarray, state: np.ndarray, k: int
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        """`largest_differences`, from bounds kept while ``state`` changes as `innovations` says."""
-        return None
+        return self.lazy_gradients(x).dense()

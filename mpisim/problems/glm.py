@@ -15,7 +15,7 @@ from mpisim.core.protocols import Matrices
 from mpisim.core.schema import require
 from mpisim.problems.base import ProblemWithTestSet
 from mpisim.problems.data.arrange import Remainder, Scale, Split
-from mpisim.problems.data.by_label import BY_LABEL, UNLIKE, SplitKeys
+from mpisim.problems.data.by_label import DRAWN, UNLIKE, SplitKeys
 from mpisim.problems.data.formats import Column
 from mpisim.problems.data.prepared import (
     DataOptions,
@@ -129,7 +129,7 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
 
     @property
     def seeded(self) -> bool:
-        return self.split in ("shuffled", *BY_LABEL)
+        return self.split in DRAWN
 
     def label_shares(self) -> np.ndarray | None:
         """The shares of -1 and +1 among each worker's rows, (m, 2), if workers are unlike."""

@@ -37,21 +37,19 @@ def accept_points(cls: type, native: bool) -> None:
 
     native : they compute with a row for each worker themselves; otherwise they take (d,) only
     """
-    for name in (*ROWS, *INHERITED, "write_gradients", "coordinates"):
-        method = vars(cls).get(name)
-        if method is None:
-            continue
-        rowwise = method
-        if not native and name in INHERITED:
-            rowwise = getattr(super(cls, cls), name)
-        elif not native:
-            rowwise = PARTS.get(name) or functools.partial(one_by_one, name, method)
-        setattr(cls, name, _accepting(name, method, rowwise))
+    for name in ROWS:
+        if (method := vars(cls).get(name)) is not None:
+            rowwise: Method = functools.partial(one_by_one, name, method)
+            if native or name == "lazy_gradients":
+                rowwise = method
+            elif name == "gradients":
+                rowwise = _gradients
+            setattr(cls, name, _accepting(name, method, rowwise))
 
 
 def _accepting(name: str, method: Method, rowwise: Method) -> Method:
     """``method`` where all points are (d,), ``rowwise`` where a worker has a row of its own."""
-    two = name in TWO_POINTS
+    two = name == "batch_changes"
 
     @functools.wraps(method)
     def call(self: Any, x: np.ndarray, *rest: Any) -> Any:
@@ -72,7 +70,7 @@ def one_by_one(name: str, method: Method, problem: Any, xs: np.ndarray, *rest: A
     """What ``method``, called ``name``, gives for one worker after the other, each at its point."""
     members = rest[-1] if name in OF_SOME else np.arange(problem.m)
     points = [each(xs, len(members))]
-    if name in TWO_POINTS:
+    if name == "batch_changes":
         points, rest = [*points, each(rest[0], len(members))], rest[1:]
     losses = np.empty(len(members))
     rows = problem.arrays.zeros((len(members), problem.d), problem.dtype)
@@ -94,35 +92,14 @@ def _gradients(problem: Any, xs: np.ndarray) -> np.ndarray:
     return problem.gradients_of(xs, np.arange(problem.m))
 
 
-def _write_gradients(problem: Any, xs: np.ndarray, first: int, out: np.ndarray) -> None:
-    for i in range(len(out)):
-        problem.write_gradients(xs[first + i], first + i, out[i : i + 1])
-
-
-def _coordinates(problem: Any, xs: np.ndarray, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    values = np.empty(indices.size, problem.dtype)
-    for i, x in enumerate(xs):
-        these = slice(ptr[i], ptr[i + 1])
-        alone = (np.arange(problem.m + 1) > i) * (ptr[i + 1] - ptr[i])
-        values[these] = problem.coordinates(x, alone, indices[these])
-    return values
-
-
 ROWS = (
     "losses",
     "gradients",
     "gradients_of",
+    "lazy_gradients",
     "losses_and_gradients",
     "batch_gradients",
     "batch_gradients_of",
     "batch_changes",
 )
-# with points in rows, these are those of the class that a plugin's derives from
-INHERITED = "subtract_gradients", "coordinate_changes", "largest_differences", "largest_innovations"
 OF_SOME = "gradients_of", "batch_gradients_of"
-TWO_POINTS = "batch_changes", "coordinate_changes"
-PARTS: dict[str, Method] = {
-    "gradients": _gradients,
-    "write_gradients": _write_gradients,
-    "coordinates": _coordinates,
-}

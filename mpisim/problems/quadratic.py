@@ -13,6 +13,7 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
+from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.machine import VECTORS, require_memory
 from mpisim.core.numerics.functions import sine
 from mpisim.core.numerics.select import FEW
@@ -22,7 +23,7 @@ from mpisim.core.schema import require
 from mpisim.problems import quadratic_kernels as kernels
 from mpisim.problems.base import problem
 from mpisim.problems.design import NO_SUCH_ROW
-from mpisim.problems.explicit import ExplicitProblem
+from mpisim.problems.explicit import ExplicitProblem, LazyGradients
 
 SCALARS = 4  # float64 numbers that each rank holds for every worker
 
@@ -177,55 +178,15 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
         bend, norm = np.array([kernels.forms(x) for x in xs]).reshape(-1, 2).T
         return self.t * bend + self.c * norm - self.b * xs[:, 0]
 
-    def write_gradients(self, x: np.ndarray, first: int, out: np.ndarray) -> None:
-        self._write(x, slice(first, first + len(out)), out, None)
-
-    def subtract_gradients(
-        self, x: np.ndarray, first: int, less: np.ndarray, out: np.ndarray
-    ) -> None:
-        self._write(x, slice(first, first + len(out)), out, less)
+    def lazy_gradients(self, x: np.ndarray) -> QuadraticGradients:
+        return QuadraticGradients(self, x)
 
     def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
         out = np.empty((len(members), self.d), self.dtype)
-        kernels.write_gradients(out, self.t[members], self.b[members], *self._products_at(x), None)
+        kernels.write_gradients(out, self.t[members], self.b[members], *self.products_at(x), None)
         return out
 
-    def _write(self, x: np.ndarray, some: slice, out: np.ndarray, less: np.ndarray | None) -> None:
-        runs = len(x) if x.ndim == 2 and len(x) < self.m else 1
-        products, n = self._products_at(x, some), self.m // runs
-        if runs == 1:
-            kernels.write_gradients(out, self.t[some], self.b[some], *products, less)
-            return
-        for run in range(some.start // n, -(-some.stop // n)):
-            part = slice(max(run * n - some.start, 0), min((run + 1) * n, some.stop) - some.start)
-            rows = slice(part.start + some.start, part.stop + some.start)
-            tx, cx = (product[run : run + 1] for product in products)
-            state = None if less is None else less[part]
-            kernels.write_gradients(out[part], self.t[rows], self.b[rows], tx, cx, state)
-
-    def largest_differences(
-        self, x: np.ndarray, less: np.ndarray, k: int
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        if k > FEW or x.ndim == 2:
-            return None
-        indices, values = np.empty((self.m, k), np.int64), np.empty((self.m, k), self.dtype)
-        [tx], [cx] = self._products_at(x)
-        kernels.largest_differences(self.t, self.b, tx, cx, less, indices, values)
-        return indices, values
-
-    def largest_innovations(
-        self, x: np.ndarray, state: np.ndarray, k: int
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        if x.ndim == 2:  # ``state`` changes by more than the bounds have grown
-            self._innovations = None
-        if k > 1 or x.ndim == 2:
-            return None
-        if self._innovations is None or self._innovations.state() is not state:
-            self._innovations = kernels.Innovations(self.t, self.b, state)
-        [tx], [cx] = self._products_at(x)
-        return self._innovations.largest(tx, cx, state)
-
-    def _products_at(
+    def products_at(
         self, x: np.ndarray, workers: slice = slice(None)
     ) -> tuple[np.ndarray, np.ndarray]:
         """T x and c x, float64, shape (1, d), or (workers, d) where each has a point.
@@ -241,17 +202,13 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
             self._products = x.copy(), (second_difference(wide), self.c * wide)
         return self._products[1]
 
-    def coordinates(self, x: np.ndarray, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-        values = np.empty(indices.size, self.dtype)
-        kernels.write_coordinates(values, self.t, self.b, self.c, _rows(x), None, ptr, indices)
-        return values
-
-    def coordinate_changes(
-        self, x: np.ndarray, y: np.ndarray, ptr: np.ndarray, indices: np.ndarray
-    ) -> np.ndarray:
-        xs, ys, values = _rows(x), _rows(y), np.empty(indices.size, self.dtype)
-        kernels.write_coordinates(values, self.t, self.b, self.c, xs, ys, ptr, indices)
-        return values
+    def innovations(self, state: np.ndarray | None) -> kernels.Innovations | None:
+        """The bounds kept while ``state`` changes by what is sent alone; None forgets them."""
+        if state is None:
+            self._innovations = None
+        elif self._innovations is None or self._innovations.state() is not state:
+            self._innovations = kernels.Innovations(self.t, self.b, state)
+        return self._innovations
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
         """The gradients themselves; the one sample of each worker has the number 0."""
@@ -318,6 +275,55 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
         """A_i where it is positive semidefinite, else A_i + 2 |lambda_min(A_i)| I."""
         added = 2 * np.maximum(0, -self._ends(self.t).min(axis=0))
         return Tridiagonal(self.t, added, self.c, self.d)
+
+
+class QuadraticGradients(LazyGradients):
+    """The gradients of a `Quadratic`, which `quadratic_kernels` writes."""
+
+    def fill(self, first: int, out: np.ndarray) -> None:
+        self._write(slice(first, first + len(out)), out, None)
+
+    def fill_less(self, first: int, less: np.ndarray, out: np.ndarray) -> None:
+        self._write(slice(first, first + len(out)), out, less)
+
+    def _write(self, some: slice, out: np.ndarray, less: np.ndarray | None) -> None:
+        p, x = self.problem, self.x
+        runs = len(x) if x.ndim == 2 and len(x) < p.m else 1
+        (txs, cxs), n = p.products_at(x, some), p.m // runs
+        if runs == 1:
+            kernels.write_gradients(out, p.t[some], p.b[some], txs, cxs, less)
+            return
+        for run in range(some.start // n, -(-some.stop // n)):
+            part = slice(max(run * n - some.start, 0), min((run + 1) * n, some.stop) - some.start)
+            rows = slice(part.start + some.start, part.stop + some.start)
+            tx, cx = txs[run : run + 1], cxs[run : run + 1]
+            state = None if less is None else less[part]
+            kernels.write_gradients(out[part], p.t[rows], p.b[rows], tx, cx, state)
+
+    def coordinates(
+        self, ptr: np.ndarray, indices: np.ndarray, before: np.ndarray | None
+    ) -> np.ndarray:
+        p, values = self.problem, np.empty(indices.size, self.dtype)
+        ys = None if before is None else _rows(before)
+        kernels.write_coordinates(values, p.t, p.b, p.c, _rows(self.x), ys, ptr, indices)
+        return values
+
+    def largest_less(self, other: LazyRows | np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        if k > FEW or self.x.ndim == 2 or not isinstance(other, np.ndarray):
+            return super().largest_less(other, k)
+        p, (m, _) = self.problem, self.shape
+        indices, values = np.empty((m, k), np.int64), np.empty((m, k), self.dtype)
+        [tx], [cx] = p.products_at(self.x)
+        kernels.largest_differences(p.t, p.b, tx, cx, other, indices, values)
+        return indices, values
+
+    def largest_innovations(self, state: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        if self.x.ndim == 2:  # ``state`` changes by more than the bounds have grown
+            self.problem.innovations(None)
+        if k > 1 or self.x.ndim == 2:
+            return self.largest_less(state, k)
+        [tx], [cx] = self.problem.products_at(self.x)
+        return self.problem.innovations(state).largest(tx, cx, state)
 
 
 def _rows(x: np.ndarray) -> np.ndarray:

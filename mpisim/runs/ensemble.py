@@ -20,7 +20,8 @@ from mpisim.comm.network import LazyUpload, Upload
 from mpisim.comm.star import Star
 from mpisim.core.protocols import Round
 from mpisim.core.rng import Draw, EnsembleDraw
-from mpisim.methods.oracle import LazyGradients, Oracle
+from mpisim.methods.oracle import Oracle
+from mpisim.problems.explicit import LazyGradients
 from mpisim.runs.attributes import Durations
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.loop import Loop, with_record
@@ -160,7 +161,7 @@ class Ensemble(Loop):
         self.gamma: Any = np.array([[member.gamma] for member in self.members])
         for run, member in enumerate(self.members):
             star.ledger.restore(member.setup.star.ledger.state(), run)
-        self.state.oracle.restore(runs * self.members[0].oracle.calls)
+        self.state.oracle.calls = runs * self.members[0].oracle.calls
 
     def evaluation_due(self) -> bool:
         return any(member.evaluation_due() for member in self.members)
@@ -219,7 +220,7 @@ def _give(ensemble: RunState, runs: list[int], to: RunState) -> None:
 
     def part(value: Any, place: str) -> Any:
         if isinstance(value, LazyGradients):
-            return LazyGradients(to.problem, part(value.x, "Shared"))
+            return type(value)(to.problem, part(value.x, "Shared"))
         if not isinstance(value, np.ndarray):
             return value  # the same in all runs
         if place == "PerWorker":

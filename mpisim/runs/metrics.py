@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from math import nan
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
@@ -63,17 +63,9 @@ class Metric(Stateful, Observer, ABC):
     optimizer: Optimizer
     logged: Callable[[int], bool]
 
-    def bind(
-        self,
-        star: Star,
-        problem: Problem,
-        estimator: Estimator,
-        optimizer: Optimizer,
-        logged: Callable[[int], bool],
-    ) -> Self:
-        """A copy for a run."""
-        context = {"problem": problem, "estimator": estimator, "optimizer": optimizer}
-        return self._bind(star=star, logged=logged, **context)
+    def bind(self, **context: Any) -> Self:
+        """A copy for a run, with all of the above."""
+        return self._bind(**context)
 
     def _mean(self, rows: np.ndarray | LazyRows) -> np.ndarray:
         """The mean of rows (m, d) over all workers, (d,), on every rank. Collective."""
@@ -125,22 +117,6 @@ class Events(Metric):
             return 0.0, 0.0, 0.0
         idle = cast(Clocked, self.estimator).idle_share
         return float(parts["now"]), float(parts["delay"]), idle
-
-
-def metrics_of(
-    names: Iterable[str],
-    star: Star,
-    problem: Problem,
-    estimator: Estimator,
-    optimizer: Optimizer,
-    logged: Callable[[int], bool],
-) -> list[Metric]:
-    """The metrics called ``names``, in this order, and those of a test set, all on the star."""
-    kinds = [METRICS[name] for name in names] + [Tests] * problem.tested
-    metrics = [kind().bind(star, problem, estimator, optimizer, logged) for kind in kinds]
-    for metric in metrics:
-        star.attach(metric)
-    return metrics
 
 
 Row = dict[str, Any]  # the values of a log's columns by name, in their order
@@ -298,7 +274,7 @@ class Evaluator:
         # this start's set-up exchange repeats the one that was charged
         self.path.resume(state["seconds"].tolist(), self.clock.seconds)
         self._busy_since_last()
-        self.oracle.restore(int(state["oracle_calls"]) if self.star.is_server else 0)
+        self.oracle.calls = int(state["oracle_calls"]) if self.star.is_server else 0
 
     def _busy_since_last(self) -> tuple[list[float], float]:
         """Seconds of this rank's `PARALLEL` phases since the last row, and how long others waited

@@ -16,7 +16,6 @@ from mpisim.core.numerics.lanes import dot, sum_of
 from mpisim.core.numerics.sums import squared_norms
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.optimizers import Moments
-from mpisim.methods.oracle import LazyGradients
 from mpisim.problems.explicit import ExplicitProblem
 from mpisim.runs.log.schema import OF_METRICS, Column
 from mpisim.runs.metrics import Metric, column, metric
@@ -51,8 +50,8 @@ class Adaptive(Metric):
         moved = to_host(x - self.last, METRIC).astype(np.float64)
         length = float(dot(moved, moved))
         change: np.ndarray | LazyRows
-        if self.problem.explicit:
-            change = LazyGradients(self.problem, x) - LazyGradients(self.problem, self.last)
+        if isinstance(self.problem, ExplicitProblem):
+            change = self.problem.lazy_gradients(x) - self.problem.lazy_gradients(self.last)
         else:
             both = self.problem.gradients(x), self.problem.gradients(self.last)
             change = to_host(both[0] - both[1], METRIC)

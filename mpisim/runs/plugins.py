@@ -42,9 +42,8 @@ def load(value: object) -> list[str]:
                 with _first_on_path(Path.cwd()):
                     importlib.import_module(name)
         except (Exception, SystemExit) as error:
-            raise InputError(
-                f"plugin {name}: cannot be loaded: {import_failure(error, __file__)}"
-            ) from None
+            why = import_failure(error, __file__)
+            raise InputError(f"plugin {name}: cannot be loaded: {why}") from None
     return names
 
 

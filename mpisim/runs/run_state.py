@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,13 +23,14 @@ from mpisim.core.state import Stateful
 from mpisim.methods.estimators.base import Estimator
 from mpisim.methods.estimators.batches import batch_size
 from mpisim.methods.method_table import Method
-from mpisim.methods.oracle import LazyGradients, Oracle
+from mpisim.methods.oracle import Oracle
 from mpisim.problems.base import Problem
+from mpisim.problems.explicit import ExplicitProblem, LazyGradients
 from mpisim.runs.checkpoint import State, packed, unpacked
 from mpisim.runs.debug import Debug, DebugOracle
 from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.log.untrusted import UNEXPECTED
-from mpisim.runs.metrics import Evaluator, Events, metrics_of
+from mpisim.runs.metrics import METRICS, Evaluator, Events, Metric, Tests
 
 UNSENT = poison(SERVER_ONLY)  # the server's x^k on other ranks
 IMPOSSIBLE = (*UNEXPECTED, RecursionError)
@@ -74,10 +75,15 @@ class RunState:
         self.hidden = self.estimator.server_point and not star.is_server
         self.optimizer = self.method.optimizer.bind(round.rounds)
         self.run = _with_log_every(experiment.run, self.estimator, problem, rows)
-        context = star, problem, self.estimator, self.optimizer, self.run.logs
-        self.metrics = metrics_of(self.run.columns or (), *context)
+        kinds: list[type[Metric]] = [METRICS[name] for name in self.run.columns or ()]
+        kinds += [Tests] * problem.tested
+        context: dict[str, Any] = {"estimator": self.estimator, "optimizer": self.optimizer}
+        context |= {"star": star, "problem": problem, "logged": self.run.logs}
+        self.metrics = [kind().bind(**context) for kind in kinds]
+        for metric in self.metrics:
+            star.attach(metric)
         if self.estimator.on_events or star.simulated:
-            self.metrics.append(Events().bind(*context))
+            self.metrics.append(Events().bind(**context))
         self.evaluator = Evaluator(star, self.oracle, self.metrics)
         self.parts: dict[str, Stateful] = {"estimator": self.estimator, "optimizer": self.optimizer}
         self.parts |= {f"metric {i}": metric for i, metric in enumerate(self.metrics)}
@@ -232,7 +238,7 @@ class RunState:
         star, d = self.star, self.problem.d
         if kind == "gradients":
             _require_array(kind, saved, "f", (d,))
-            return LazyGradients(self.problem, saved)
+            return cast(ExplicitProblem, self.problem).lazy_gradients(saved)
         array = np.asarray(saved)
         _require_array(kind, array, "biufc", array.shape)
         if kind == "number":

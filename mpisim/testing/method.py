@@ -22,7 +22,7 @@ from mpisim.runs.experiment import Experiment
 from mpisim.runs.labels import Tables
 from mpisim.runs.log.reader import read
 from mpisim.runs.setup import Setup
-from mpisim.testing.runs import Broken, NotChecked, Trial, run
+from mpisim.testing.runs import Broken, NotChecked, Trial, demand, run
 
 MOVES, STILL = 6, 3000  # rounds in which the point moves, and in which it stands still
 # What the mean estimate over the last half may be off by, relative to the workers' gradients: some
@@ -49,12 +49,10 @@ def finds_gradient(tables: Tables) -> None:
         tried, unused = tried + 1, zero if unused is None else unused & zero
         if compressor["name"] == "identity" and off < EXACT:
             limit = OF_COMPRESSORS
-        if not off <= (limit if varies else EXACT):
-            where = f"with {compressor['name']}, after {STILL} rounds at the same x"
-            raise Broken(
-                f"{where}, the mean of g is off by {off:.2g} of a worker's gradient: is all state"
-                " updated, with what was decoded?"
-            )
+        where = f"with {compressor['name']}, after {STILL} rounds at the same x"
+        much = f"the mean of g is off by {off:.2g} of a worker's gradient"
+        near = off <= (limit if varies else EXACT)
+        demand(near, f"{where}, {much}: is all state updated, with what was decoded?")
     if not tried:
         raise NotChecked(why)
     if unused:

@@ -290,9 +290,7 @@ def _examples(kind: str, name: str, cls: Any, sample: Path) -> Iterator[dict[str
             if key == DATA:
                 tried = [str(sample)]
             if not tried:
-                raise InputError(
-                    f"{kind} {name!r}: the key {key!r} has no default, so its class must say what"
-                    f" to try: examples = [{{{key!r}: ...}}]"
-                )
+                how = f"so its class must say what to try: examples = [{{{key!r}: ...}}]"
+                raise InputError(f"{kind} {name!r}: the key {key!r} has no default, {how}")
             table[key.rstrip("_")] = tried[0]
         yield table

@@ -167,7 +167,7 @@ def parts(problem: Problem) -> None:
         if isinstance(problem, ExplicitProblem):
             row = np.arange(problem.d)[:: max(1, problem.d // 5)]
             ptr = np.arange(problem.m + 1) * row.size
-            coordinates = problem.coordinates(x, ptr, np.tile(row, problem.m))
+            coordinates = problem.lazy_gradients(x).take(ptr, np.tile(row, problem.m))
             same = coordinates.tobytes() == gradients[:, row].tobytes()
             demand(same, "coordinates differ from gradients")
 

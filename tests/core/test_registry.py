@@ -100,7 +100,7 @@ def install(tmp_path, monkeypatch):
     """install(package, {module: text}, entry points): as pip would; undone afterwards."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
-    registry.forget_packages()
+    monkeypatch.setattr(registry, "_state", registry._State())
 
     def make(name: str, files: dict[str, str], entries: str, version: str = "1.2") -> None:
         for file, text in files.items():
@@ -111,8 +111,7 @@ def install(tmp_path, monkeypatch):
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         (info / "entry_points.txt").write_text(f"[mpisim.plugins]\n{entries}\n")
 
-    yield make
-    registry.forget_packages()
+    return make
 
 
 def test_a_name_of_a_package_is_resolved_and_its_version_is_in_the_log(install, tmp_path, command):

@@ -8,7 +8,7 @@ import pytest
 from mpi4py import MPI
 
 from mpisim.core.rng import Draw, Streams, purpose_key
-from mpisim.methods.oracle import LazyGradients
+from mpisim.problems.quadratic import QuadraticGradients
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 from tests.helpers import columns, run_tables, table
@@ -266,8 +266,8 @@ def test_a_round_on_the_quadratic_computes_what_is_sent(monkeypatch):
     def full(*_):
         raise AssertionError("a whole gradient")
 
-    monkeypatch.setattr(LazyGradients, "fill", full)
-    monkeypatch.setattr(LazyGradients, "fill_less", full)
+    monkeypatch.setattr(QuadraticGradients, "fill", full)
+    monkeypatch.setattr(QuadraticGradients, "fill_less", full)
     method = {"name": "dasha", "start": "zero", "stepsize": 0.3}
     tables = table(method, {"name": "randk", "k": 2}, rounds=25)
     quadratic = {"name": "quadratic", "workers": 40, "dimension": 300, "noise": 0.3}

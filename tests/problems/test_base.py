@@ -9,9 +9,9 @@ from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import innovations
 from mpisim.core.registry import table_of
 from mpisim.core.schema import build
-from mpisim.methods.oracle import LazyGradients
 from mpisim.problems import PROBLEMS, ExplicitProblem, Problem
 from mpisim.problems import problem as registered
+from mpisim.problems.explicit import LazyGradients
 from tests.helpers import columns, run_tables
 from tests.problems.support import FORMS, NAMES, make_rows, part
 from tests.problems.test_autoencoder import KEYS, autoencoder
@@ -54,12 +54,23 @@ class Explicit(Bowls, ExplicitProblem):
     def loss_and_gradient(self, x):
         raise NotImplementedError
 
-    def coordinates(self, x, ptr, indices):
-        assert x.shape == (4,)
-        return x[indices] - np.repeat(self.centres[:, 0], np.diff(ptr))
+    def lazy_gradients(self, x):
+        return LazyBowls(self, x)
 
-    def write_gradients(self, x, first, out):
-        out[:] = x - self.centres[first : first + len(out)]
+
+class LazyBowls(LazyGradients):
+    def fill(self, first, out):
+        some = slice(first, first + len(out))
+        out[:] = (self.x if self.x.ndim == 1 else self.x[some]) - self.problem.centres[some]
+
+    def coordinates(self, ptr, indices, before):
+        owner = np.repeat(np.arange(N), np.diff(ptr))
+        centres = self.problem.centres[owner, 0]
+
+        def at(x):
+            return x.reshape(-1, 4)[owner * (x.ndim > 1), indices] - centres
+
+        return at(self.x) if before is None else at(self.x) - at(before)
 
 
 def glm(name, form, **keys):
@@ -153,7 +164,7 @@ def test_lazy_rows_have_the_bits_of_gradients(problem):
     if not problem.explicit:
         pytest.skip("its gradients are never lazy")
     xs, ys = points(problem), points(problem, 1)
-    lazy, dense = LazyGradients(problem, xs), problem.gradients(xs)
+    lazy, dense = problem.lazy_gradients(xs), problem.gradients(xs)
     rng = np.random.default_rng(3)
     rows = [np.sort(rng.choice(problem.d, k, replace=False)) for k in (3, 0, 2, 4, 1, 4)]
     ptr, indices = np.cumsum([0, *map(len, rows)]), np.concatenate(rows)
@@ -164,14 +175,14 @@ def test_lazy_rows_have_the_bits_of_gradients(problem):
     for other in (ys, ys[0]):
         at_other = problem.gradients(other)
         change, back = dense - at_other, at_other - dense
-        difference = lazy - LazyGradients(problem, other)
+        difference = lazy - problem.lazy_gradients(other)
         same(difference.take(ptr, indices), change[owner, indices])
         same(difference.dense(), change)
-        same((LazyGradients(problem, other) - lazy).take(ptr, indices), back[owner, indices])
+        same((problem.lazy_gradients(other) - lazy).take(ptr, indices), back[owner, indices])
     state = np.asarray(ys).copy()
     for x in (xs[0], xs, xs[0]):  # bounds of one point say nothing after another in between
         exact = problem.gradients(x) - state
-        result, values = innovations(LazyGradients(problem, x), state).largest(1)
+        result, values = innovations(problem.lazy_gradients(x), state).largest(1)
         same(result[:, 0], np.argmax(np.abs(exact), axis=1))
         same(values[:, 0], np.take_along_axis(exact, result, axis=1)[:, 0])
         state += exact if x is xs else 0
@@ -186,7 +197,7 @@ def test_other_shapes_are_one_line(shape):
         lambda: problem.gradients(x),
         lambda: problem.batch_gradients(x, batch),
         lambda: problem.batch_changes(y, x, batch),
-        lambda: problem.coordinates(x, np.zeros(N + 1, np.int64), np.arange(0)),
+        lambda: problem.lazy_gradients(x),
         lambda: problem.gradients_of(x, np.arange(N)),
         lambda: problem.batch_gradients_of(x, batch, np.arange(N)),
         lambda: bowls.losses(x),

@@ -52,7 +52,7 @@ def test_largest_differences(d, dtype):
     for less in (0 * gradients, gradients, near, strange.astype(dtype)):
         difference = gradients - less
         for k in {min(k, d) for k in (1, 3, FEW)}:
-            indices, values = problem.largest_differences(x, less, k)
+            indices, values = problem.lazy_gradients(x).largest_less(less, k)
             assert np.array_equal(indices, largest(difference, k))
             expected = np.take_along_axis(difference, indices, axis=1)
             assert values.tobytes() == expected.tobytes() and values.dtype == dtype
@@ -71,7 +71,7 @@ def test_losses_and_gradients(n, d, s):
     less = np.random.default_rng(1).standard_normal((n, d))
     for first, stop in ((0, n), (n // 2, n)):
         out = np.empty((stop - first, d))
-        problem.subtract_gradients(x, first, less[first:stop], out)
+        problem.lazy_gradients(x).fill_less(first, less[first:stop], out)
         assert np.array_equal(out, (gradients - less)[first:stop])
     f, gradient = problem.loss_and_gradient(x)
     assert f == pytest.approx(losses.mean(), rel=1e-12, abs=1e-13)
@@ -179,7 +179,7 @@ def ef21_round(problem, x, state, wire="float32"):
     """What the search finds is what there is, NaN included; then ``state`` receives it."""
     dtype = problem.dtype
     with np.errstate(all="ignore"):
-        indices, values = problem.largest_innovations(x, state, 1)
+        indices, values = problem.lazy_gradients(x).largest_innovations(state, 1)
         difference = problem.gradients(x) - state
         assert np.array_equal(indices, largest(difference, 1))
         assert values.tobytes() == np.take_along_axis(difference, indices, axis=1).tobytes()
@@ -248,7 +248,7 @@ def test_a_number_that_goes_leaves_its_roundings(start):
         x[at] = np.nextafter(x[at], np.float32(2))
     state = problem.gradients(x)
     state[:, at + SPAN] = state[:, at]  # another one of the same size, which comes second
-    problem.largest_innovations(x, state, 1)
+    problem.lazy_gradients(x).largest_innovations(state, 1)
     ef21_round(problem, np.zeros_like(x), state)
 
 
@@ -257,7 +257,7 @@ def test_a_round_at_a_point_for_each_worker_forgets_the_bounds():
     state = problem.gradients(x) + 0.1 * np.random.default_rng(1).standard_normal((N, 4 * SPAN))
     state[:, 0] -= 3
     ef21_round(problem, x, state.copy())
-    problem.largest_innovations(x, state, 1)
-    assert problem.largest_innovations(np.tile(x, (N, 1)), state, 1) is None
+    problem.lazy_gradients(x).largest_innovations(state, 1)
+    ef21_round(problem, np.tile(x, (N, 1)), state)
     state[:, -1] += 5  # what that round sent
     ef21_round(problem, x, state)

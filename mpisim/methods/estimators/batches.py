@@ -15,9 +15,10 @@ from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire
 from mpisim.comm.star import Star
 from mpisim.core.errors import InputError
+from mpisim.core.schema import require
 from mpisim.core.state import Shared
 from mpisim.methods.estimators.base import Estimator, unbiased
-from mpisim.methods.oracle import LazyGradients
+from mpisim.problems.explicit import LazyGradients
 from mpisim.theory.setting import Setting, Step
 from mpisim.wire.values import DenseForm
 
@@ -30,12 +31,9 @@ def batch_size(value: int | float, samples: int, key: str) -> int:
     ``samples``: m, the least number of any worker. `InputError` unless 1 <= b' <= m.
     """
     b = ceil(value * samples) if isinstance(value, float) and 0 < value < 1 else value
-    if not isinstance(b, int) or not 1 <= b <= samples:
-        raise InputError(
-            f"method.{key}: {value!r} is not allowed; it must be an integer from 1 to"
-            f" m = {samples}, or a share of m between 0 and 1"
-        )
-    return b
+    allowed = f"an integer from 1 to m = {samples}, or a share of m between 0 and 1"
+    require(isinstance(b, int) and 1 <= b <= samples, f"method.{key}", value, allowed)
+    return int(b)
 
 
 def first_batch_size(its: Estimator, value: First, b: int, big: int, factor: float = 1) -> int:

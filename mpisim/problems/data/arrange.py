@@ -72,17 +72,6 @@ def row_numbers(table: Table) -> np.ndarray:
     return np.repeat(np.arange(table.rows), np.diff(table.indptr))
 
 
-def order_rows(table: Table, split: str, seed: int) -> Table:
-    """The rows in the order in which ``split`` assigns them to workers."""
-    if split == "shuffled":
-        order = shuffle(table.rows, seed)
-    elif split == "sorted-by-norm":
-        order = np.argsort(row_norms(table), kind="stable")
-    else:
-        return table
-    return reordered(table, order)
-
-
 def reordered(table: Table, order: np.ndarray) -> Table:
     """The rows in the order ``order`` (rows,)."""
     entries, indptr = stretches(table.indptr[order], np.diff(table.indptr)[order])

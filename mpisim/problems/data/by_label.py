@@ -15,9 +15,11 @@ from numba import njit
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
 from mpisim.core.schema import require
+from mpisim.problems.data.arrange import shuffle
 from mpisim.problems.data.content import read_content, sha256
 
 BY_LABEL = "dirichlet", "pathological", "partly-shuffled"
+DRAWN = "shuffled", *BY_LABEL  # the splits that the seed decides
 UNLIKE = *BY_LABEL, "natural"  # the splits with which the log has each worker's shares of labels
 PIECES = 2  # in FedAvg's paper
 
@@ -102,10 +104,12 @@ def label_order(
 ) -> np.ndarray:
     """The rows in the order in which workers take them, then those left over, shape (N,), int64.
 
-    labels : (N,); sizes : samples of each worker, (n,)
+    labels : (N,); split : one of `DRAWN`; sizes : samples of each worker, (n,)
     """
+    shuffled = shuffle(len(labels), seed)
+    if split == "shuffled":
+        return shuffled
     values, label = np.unique(labels, return_inverse=True)
-    shuffled = Streams(seed).generator("data/shuffle").permutation(len(labels))
     if split == "partly-shuffled":
         return _partly_shuffled(shuffled, label, sizes, float(keys.similarity or 0))
     by_label = shuffled[np.argsort(label[shuffled], kind="stable")]

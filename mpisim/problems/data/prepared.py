@@ -16,6 +16,7 @@ from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange, cache, formats
 from mpisim.problems.data.by_label import (
     BY_LABEL,
+    DRAWN,
     NO_KEYS,
     ClientIds,
     SplitKeys,
@@ -212,24 +213,24 @@ def _arrange(
         table = dataclasses.replace(table, labels=arrange.binary_labels(table.labels, str(source)))
     table = arrange.scale_rows(table, options.scale)
     if clients is not None:
-        return arrange.reordered(table, clients.order(table.rows))
-    if options.split not in BY_LABEL:
-        return arrange.order_rows(table, options.split, options.seed)
-    split = options.split, options.remainder
-    starts, stops = arrange.row_ranges(table.rows, options.workers, *split)
-    keys, seed = options.split_keys, options.seed
-    order = label_order(table.labels, options.split, stops - starts, keys, seed)
+        order = clients.order(table.rows)
+    elif options.split == "sorted-by-norm":
+        order = np.argsort(arrange.row_norms(table), kind="stable")
+    elif options.split in DRAWN:
+        split, keys, seed = options.split, options.split_keys, options.seed
+        starts, stops = arrange.row_ranges(table.rows, options.workers, split, options.remainder)
+        order = label_order(table.labels, split, stops - starts, keys, seed)
+    else:
+        return table
     return arrange.reordered(table, order)
 
 
 def _cached(options: DataOptions, clients: ClientIds | None) -> dict[str, object]:
     """The options that change the cached rows."""
-    ordered = "shuffled", "sorted-by-norm", *BY_LABEL
-    order = options.split if options.split in ordered else "file"
+    order = options.split if options.split in ("sorted-by-norm", *DRAWN) else "file"
     # Another version of NumPy, or of the streams, may make another permutation from the same seed.
     # So the key also has the beginning of a permutation.
-    random = order in ("shuffled", *BY_LABEL)
-    mark = arrange.shuffle(64, options.seed).tolist() if random else None
+    mark = arrange.shuffle(64, options.seed).tolist() if order in DRAWN else None
     key: dict[str, object] = {"seed": options.seed if mark else None, "mark": mark}
     if order in BY_LABEL:
         key |= {"workers": options.workers, "remainder": options.remainder}

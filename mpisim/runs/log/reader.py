@@ -22,12 +22,9 @@ from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION
 
 # Sums of time_*, and of bits_up and bits_down; what `Log.uniform` says.
 DERIVED = ("seconds", "bits_total", "mean_grad_norm_sq")
-KEYS = {  # that every resolved experiment has
-    "problem": ("name",),
-    "method": ("name", "stepsize"),
-    "compressor": ("name",),
-    "run": ("rounds", "seed"),
-}
+# Keys that every resolved experiment has.
+NAMES = ("problem.name", "method.name", "compressor.name")
+KEYS = (*NAMES, "method.stepsize", "run.rounds", "run.seed")
 
 
 @dataclasses.dataclass
@@ -123,11 +120,9 @@ class Log:
         """
         values, rounds = self.column(name), self.column("round")
         if not np.array_equal(rounds, np.arange(self.rows)):
-            every = int(np.diff(rounds).max(initial=0))
-            raise InputError(
-                f"{self.path}: no mean_{name}: it needs run.log_every = 1, not {every}, or"
-                ' run.columns = ["uniform"]'
-            )
+            every, other = int(np.diff(rounds).max(initial=0)), 'run.columns = ["uniform"]'
+            needed = f"it needs run.log_every = 1, not {every}, or {other}"
+            raise InputError(f"{self.path}: no mean_{name}: {needed}")
         return np.append(values[:1], np.cumsum(values[:-1]) / rounds[1:])
 
 
@@ -252,10 +247,8 @@ def _read(path: Path, file: h5py.File) -> Log:
 def require_readable(path: Path, version: object) -> None:
     """Raise `InputError` for a log whose layout is that of a newer mpisim."""
     if isinstance(version, int) and version > SCHEMA_VERSION:
-        raise InputError(
-            f"{path}: written by a newer mpisim: its schema is {version}, this one reads up to"
-            f" {SCHEMA_VERSION}; upgrade mpisim"
-        )
+        schemas = f"its schema is {version}, this one reads up to {SCHEMA_VERSION}"
+        raise InputError(f"{path}: written by a newer mpisim: {schemas}; upgrade mpisim")
 
 
 def _columns(path: Path, file: h5py.File, group: str) -> dict[str, h5py.Dataset]:
@@ -275,10 +268,9 @@ def _config(path: Path, text: str) -> dict[str, Any]:
         config = parse_toml(text, f"{path}: attribute config")
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: attribute config is not TOML: {error}") from None
-    for table, keys in KEYS.items() if config else ():
-        for key in keys:
-            if not isinstance(config.get(table), dict) or key not in config[table]:
-                raise InputError(f"{path}: the log is damaged: config has no {table}.{key}")
+    for table, _, key in (name.partition(".") for name in KEYS if config):
+        if not isinstance(config.get(table), dict) or key not in config[table]:
+            raise InputError(f"{path}: the log is damaged: config has no {table}.{key}")
     return config
 
 

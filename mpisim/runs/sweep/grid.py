@@ -108,18 +108,16 @@ def _alternatives(key: str, node: Any) -> list[Tables]:
         raise InputError(f'sweep."{key}": a key with a dot has no quotes: {key} = [...]')
     if not _are_tables(node):
         raise InputError(
-            f"sweep.{key}: unknown key; allowed: folder, {', '.join(LISTS)}, TABLE.KEY ="
-            f" [values], and"
-            f" [[sweep.{key}]] with tables among {allowed}"
+            f"sweep.{key}: unknown key; allowed: folder, {', '.join(LISTS)}, TABLE.KEY = [values],"
+            f" and [[sweep.{key}]] with tables among {allowed}"
         )
     for number, one in enumerate(node, 1):
         where = f"sweep.{key}, number {number}"
         for name in LISTS:
             _list(where, one, name)
         for name, table in one.items():
-            if name not in LISTS and (name not in TABLES or not isinstance(table, dict)):
-                given = f"{name} = {table!r} is not allowed"
-                raise InputError(f"{where}: {given}; it must be a table among {allowed}")
+            good = name in LISTS or (name in TABLES and isinstance(table, dict))
+            require(good, f"{where}: {name}", table, f"a table among {allowed}")
     return node
 
 

@@ -109,12 +109,15 @@ class Experiments:
         config = f"{head}\n{run.to_toml()}"
         name = f"{label}-{identity.config_digest(config)}"
         n = getattr(experiment.problem, "workers", None) or 1
+        needed = ranks_of(experiment)
+        decide = hasattr(experiment.problem, "workers") and "workers" not in tables["problem"]
+        every = needed is None and (decide or run.ranks == "all")  # where they decide n, too
         return Point(
             name,
             str(folder / f"{name}.h5"),
             settings,
             config,
-            ranks=self._ranks(tables, experiment),
+            ranks=self.ranks if every else needed,
             size=float(run.rounds * (ROUND + n * max(d, 1))),
             bytes=float(n * experiment.method.estimator.numbers(d)) * itemsize,
             problem=problem_key(experiment),
@@ -175,13 +178,6 @@ class Experiments:
             self._shared[key] = experiment, _label(experiment.table), text
         experiment, label, text = self._shared[key]
         return experiment.with_run(run), label, text
-
-    def _ranks(self, tables: Tables, experiment: Experiment) -> int | None:
-        """The ranks that a point needs: all, where they decide the number of workers."""
-        problem, needed = experiment.problem, ranks_of(experiment)
-        decide = hasattr(problem, "workers") and "workers" not in tables["problem"]
-        every = needed is None and (decide or experiment.run.ranks == "all")
-        return self.ranks if every else needed
 
 
 def _label(tables: Tables) -> str:

@@ -135,17 +135,16 @@ def run_points(
                     board.update()
 
             quiet = board is None or sweep.lines.quiet
-            outputs = [
-                Output(
+            runs = [
+                (one, Output(
                     Path(one.log), force=True, resume=True, accept=sweep.accept,
                     command=sweep.command, quiet=quiet or one is not point,
                     earlier=Path(one.earlier) if one.earlier else None,
-                    side_by_side=groups,
-                    expected=partial(expect, one.number),
-                )
+                    side_by_side=groups, expected=partial(expect, one.number),
+                ))
                 for one in points
             ]  # fmt: skip
-            outcomes = on_subset(comm, size, lambda part: _run(sweep, points, outputs, cache, part))  # noqa: B023
+            outcomes = on_subset(comm, size, lambda part: _run(sweep, runs, cache, part))  # noqa: B023
             for one, outcome in zip(points, outcomes if comm.rank == 0 else (), strict=False):
                 claims.end(one.number, outcome)
             if board is not None:
@@ -157,11 +156,7 @@ def run_points(
 
 
 def _run(
-    sweep: Sweep,
-    points: Sequence[Point],
-    outputs: Sequence[Output],
-    cache: ProblemCache,
-    comm: Comm,
+    sweep: Sweep, runs: Sequence[tuple[Point, Output]], cache: ProblemCache, comm: Comm
 ) -> list[Outcome]:
     """Run a point, or several together, on all ranks of ``comm``. Collective.
 
@@ -170,7 +165,7 @@ def _run(
     start, control = monotonic(), comm.Dup()
     setups: dict[int, Setup] = {}
     outcomes: dict[int, Outcome] = {}
-    for point, output in zip(points, outputs, strict=True):
+    for point, output in runs:
         config = tomllib.loads(point.config)
         try:
             with sweep.signals.at_once() if output.side_by_side == 1 else nullcontext():
@@ -179,11 +174,8 @@ def _run(
             if not error.agreed:
                 raise
             outcomes[point.number] = Outcome("skipped", str(error), monotonic() - start)
-    able = [
-        dataclasses.replace(output, ensemble=len(setups))
-        for point, output in zip(points, outputs, strict=True)
-        if point.number in setups
-    ]
+    outputs = [output for point, output in runs if point.number in setups]
+    able = [dataclasses.replace(output, ensemble=len(setups)) for output in outputs]
     if len(setups) > 1:
         ends = run_together([*setups.values()], able, sweep.signals)
     else:
@@ -198,7 +190,7 @@ def _run(
             stamp = stamp_of(end.sha256, of_log(end.attributes))
         outcomes[number] = Outcome(end.status, "", seconds, stamp=stamp)
     control.Free()
-    return [outcomes[point.number] for point in points]
+    return [outcomes[point.number] for point, _ in runs]
 
 
 class Watch:
