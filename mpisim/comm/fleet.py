@@ -95,9 +95,8 @@ class Fleet:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        for name, low, high in (("loss", 0, 1), ("dropout", 0, 1)):
-            value = getattr(self, name)
-            require(low <= value < high, f"fleet.{name}", value, "a number in [0, 1)")
+        require(0 <= self.loss < 1, "fleet.loss", self.loss, "a number in [0, 1)")
+        require(0 <= self.dropout < 1, "fleet.dropout", self.dropout, "a number in [0, 1)")
         require(0 <= self.sigma < 10, "fleet.sigma", self.sigma, "a number in [0, 10)")
         rho, available = self.correlation, self.availability
         require(0 <= rho <= 1, "fleet.correlation", rho, "a number in [0, 1]")

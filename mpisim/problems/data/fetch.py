@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from mpisim.core.errors import InputError
+from mpisim.core.files import writing
 from mpisim.core.schema import choose
 from mpisim.problems.data.content import read_content, sha256, verify
 from mpisim.problems.data.find import (
@@ -42,11 +43,9 @@ def fetch(name: str, timeout: float = START_SECONDS, folder: Path | None = None)
     present = [_present(dataset, file, places) for file in dataset.files]
     folder = folder or datasets_folder()
     if None in present:
-        try:
+        with writing(folder, InputError):
             folder.mkdir(parents=True, exist_ok=True)
             work = tempfile.TemporaryDirectory(dir=folder, prefix=".get-")
-        except OSError as error:
-            raise _unwritable(folder, error) from None
         with work as made:
             for i, file in enumerate(dataset.files):
                 present[i] = _present(dataset, file, [folder]) or _fetch_file(
@@ -84,11 +83,9 @@ def _fetch_file(dataset: Dataset, file: DataFile, folder: Path, work: Path, time
             failures.append(f"{url}: {_reason(error)}")
             continue
         target = folder / (stem if archive else stem + suffix)
-        try:
+        with writing(folder, InputError):
             target.parent.mkdir(parents=True, exist_ok=True)
             os.replace(path, target)
-        except OSError as error:
-            raise _unwritable(folder, error) from None
         return target
     raise InputError(
         f"data {dataset.name!r}: nothing usable was downloaded ({'; '.join(failures)}); allowed: a"
@@ -142,7 +139,3 @@ def _reason(error: Exception) -> str:
     if status is not None:
         return f"HTTP status {status}"
     return str(error) if isinstance(error, TimeoutError | KeyError) else type(error).__name__
-
-
-def _unwritable(folder: Path, error: OSError) -> InputError:
-    return InputError(f"{folder}: {error.strerror or error}; allowed: a folder that can be written")

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from mpisim.core.errors import InputError
-from mpisim.core.files import write_atomic
+from mpisim.core.files import write_atomic, writing
 from mpisim.problems.loss_kernels import sigmoid
 
 GROUPS = (5, 8, 5, 16, 5, 7, 14, 6, 5, 2, 2, 2, 5, 41)  # 123 features
@@ -46,13 +46,9 @@ def write_sample(path: Path | str, rows: int = 1600, features: int = 123, seed: 
     """Write `sample_text` to ``path``, whole or not at all; `InputError` if that fails."""
     if rows < 1 or features < 1:
         raise InputError(f"sample: {rows} rows, {features} features; both must be at least 1")
-    try:
+    with writing(Path(path), InputError):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         write_atomic(Path(path), sample_text(rows, features, seed).encode(), shared=True)
-    except OSError as error:
-        raise InputError(
-            f"{path}: {error.strerror or error}; allowed: a path that can be written"
-        ) from None
 
 
 def _categories(rows: int, start: int, stop: int, group: int, seed: int) -> np.ndarray:

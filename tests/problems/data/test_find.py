@@ -99,9 +99,9 @@ def test_seed_and_errors(tmp_path):
     with pytest.raises(InputError, match="at least 1"):
         write_sample(tmp_path / "x", rows=0)
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="can be written"):
+    with pytest.raises(InputError, match="cannot be written"):
         write_sample(tmp_path / "file" / "x")
-    with pytest.raises(InputError, match="can be written"):
+    with pytest.raises(InputError, match="cannot be written"):
         write_sample(tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
