@@ -54,25 +54,23 @@ def load(paths: Logs) -> list[Log]:
     return read if read and not rest else read + readable(find(rest))[0]
 
 
-def find(paths: PathLike | Iterable[PathLike]) -> list[Path]:
-    """The logs at ``paths``: a log, a folder of logs, a pattern such as logs/*.h5, or several.
+def find(paths: Iterable[PathLike]) -> list[Path]:
+    """The logs at ``paths``: logs, folders of logs, and patterns such as logs/*.h5.
 
     Those of a folder or a pattern are in the order of their settings.
 
     `InputError` for a folder without logs and for a pattern that no file fits.
     """
-    named = [paths] if isinstance(paths, str | os.PathLike) else paths
-    return [log for path in named for log in _at(Path(path))]
+    return [log for path in paths for log in _at(Path(path))]
 
 
-def folder_of(named: PathLike | Iterable[PathLike], logs: Sequence[Path]) -> Path:
+def folder_of(named: Sequence[PathLike], logs: Sequence[Path]) -> Path:
     """The folder in which tables give the paths of logs: the one that was named, else that of all.
 
     named, logs : what `find` was given, and what it returned
     """
-    places = [named] if isinstance(named, str | os.PathLike) else list(named)
-    if len(places) == 1 and Path(places[0]).is_dir():
-        return Path(places[0])
+    if len(named) == 1 and Path(named[0]).is_dir():
+        return Path(named[0])
     return Path(os.path.commonpath([path.absolute().parent for path in logs]))
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -181,8 +181,8 @@ def provenance_of(study: Study, figure: Figure, scale: str, seconds: float) -> P
     executed = [log.attrs for log in logs] or [here | drawn_by]
     names = study.folder.resolve().name, study.title, figure.name, figure.title, scale
     ran = dict(runs), round(seconds, 1), varied
-    machines, commits = (_unique(map(text, executed)) for text in (machine, commit_text))
-    plugins = _unique(text for log in logs for text in _plugins(log))
+    machines, commits = (sorted({*map(text, executed)}) for text in (machine, commit_text))
+    plugins = sorted({text for log in logs for text in _plugins(log)})
     return Provenance(*names, *ran, machines, commits, commit_text(drawn_by), plugins)
 
 
@@ -204,7 +204,3 @@ def commit_text(attributes: dict[str, Any]) -> str:
         return "not known"
     changed = " with changes" if attributes.get("git_dirty") else ""
     return f"{attributes['git_commit'][:DIGITS]}{changed}"
-
-
-def _unique(texts: Iterable[str]) -> list[str]:
-    return sorted(set(texts))

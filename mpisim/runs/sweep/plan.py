@@ -15,7 +15,7 @@ from mpisim.core.errors import InputError
 from mpisim.runs import identity
 from mpisim.runs.ensemble import key_of
 from mpisim.runs.experiment import Experiment, Run, parse
-from mpisim.runs.labels import Tables, differences, dimension, ranks_of, too_few
+from mpisim.runs.labels import Tables, by_key, differences, dimension, ranks_of, too_few
 from mpisim.runs.log import reader
 from mpisim.runs.log.schema import DIGEST
 from mpisim.runs.log.untrusted import DAMAGE
@@ -50,9 +50,7 @@ def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> 
             refused.setdefault(point.name + repr(settings), point)
     if mistake is not None and not points:
         raise mistake
-    groups: dict[Any, list[Point]] = {}
-    for point in points.values():
-        groups.setdefault((point.problem, point.ranks), []).append(point)
+    groups = by_key(points.values(), lambda point: (point.problem, point.ranks))
     planned = [point for group in groups.values() for point in group]
     before: dict[str, Point] = {}
     with suppress(InputError):  # no sweep has run there
