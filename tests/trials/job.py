@@ -69,9 +69,10 @@ def late_after(mark: Path) -> Callable[[], bool]:
 def idle_seconds(parent: Path) -> float:
     """Since the last change in a folder. What runs there, however slowly, writes each second."""
     times = [parent.stat().st_mtime]
-    for path in parent.rglob("*"):
-        with contextlib.suppress(OSError):  # it may be gone by now
-            times.append(path.stat().st_mtime)
+    for folder, _, names in os.walk(parent):  # which passes over a folder that goes meanwhile
+        for name in names:
+            with contextlib.suppress(OSError):  # it may be gone by now
+                times.append(os.stat(os.path.join(folder, name)).st_mtime)
     return time.time() - max(times)
 
 
