@@ -45,6 +45,17 @@ def sampled(items: Iterable, most: int) -> list:
     return [every[i] for i in sorted(random.Random(int(seed)).sample(range(len(every)), most))]
 
 
+def some_of(most: int, **axes: Iterable) -> Callable:
+    """The test runs for so many combinations of these values, which the session's seed draws."""
+
+    def mark(test: Callable) -> Callable:
+        for name, values in axes.items():
+            test = pytest.mark.parametrize(name, values)(test)
+        return pytest.mark.drawn(most)(test)
+
+    return mark
+
+
 def without_rehearsal(patch: pytest.MonkeyPatch) -> None:
     """Run what is charged only, for tests that count calls."""
     patch.setattr("mpisim.runs.loop.rehearse", lambda setup: Rehearsal({}, 0.0, 0.0))

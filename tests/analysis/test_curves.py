@@ -13,6 +13,7 @@ from mpisim.analysis.plot import draw_bars, per_round
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read, read_all
 from tests.handmade_logs import PHASES
+from tests.helpers import some_of
 
 ROUND = Axis("round", log=False)
 Y = Axis("grad_norm_sq", log=True)
@@ -158,10 +159,7 @@ def require_on_page(figure):
         assert (edge == 255).all()  # nothing is cut off there
 
 
-@pytest.mark.drawn(2)
-@pytest.mark.parametrize("size", [None, (8.0, 6.0)])
-@pytest.mark.parametrize("long", [False, True])
-@pytest.mark.parametrize("count", [2, 5, 9])
+@some_of(2, size=[None, (8.0, 6.0)], long=[False, True], count=[2, 5, 9])
 def test_unlike_curves(make_log, count, long, size):
     logs = [
         make_log(method=method, compressor=compressor, stepsize=step, rate=0.1 + 0.02 * i)

@@ -18,7 +18,7 @@ from mpisim.comm.links import on_wire, parse
 from mpisim.core.rng import purpose_key
 from mpisim.runs.log.reader import read
 from tests.comm.jobs import python
-from tests.helpers import calls_of
+from tests.helpers import calls_of, some_of
 
 
 def rounds(
@@ -32,8 +32,7 @@ def rounds(
     return made(traffic, k * base, k * (calls or 0.0), fleet, None)
 
 
-@pytest.mark.drawn(2)
-@pytest.mark.parametrize("text", ["10mbit/50mbit,20ms", "1mbit", "unlimited,3ms", "64kbit/1gbit"])
+@some_of(2, text=["10mbit/50mbit,20ms", "1mbit", "unlimited,3ms", "64kbit/1gbit"])
 def test_equal_clients_take_the_seconds_of_the_network_model_exactly(make_log, text):
     more = np.cumsum(np.random.default_rng(0).integers(100, 5000, 51))
     paths = [make_log(), make_log(columns={"bits_up": 5 * more, "bits_up_max": 2 * more})]

@@ -12,7 +12,7 @@ from mpisim.core import machine
 from mpisim.runs.experiment import parse
 from mpisim.runs.labels import headline
 from tests.comm.jobs import ended, python
-from tests.helpers import settings, table
+from tests.helpers import settings, some_of, table
 
 LOGISTIC = "problem={ name = 'logistic', data = 'sample', workers = 3 }"
 NO_MPI = """
@@ -26,8 +26,7 @@ assert not [name for name in sys.modules if name.startswith("mpi4py")], "MPI was
 """
 
 
-@pytest.mark.drawn(2)
-@pytest.mark.parametrize("words", ["--help", "run --help", "plot --help", "--version", "data list"])
+@some_of(2, words=["--help", "run --help", "plot --help", "--version", "data list"])
 def test_mpi_is_not_started_for(words):
     python(NO_MPI.format(arguments=words.split()))
 

@@ -13,6 +13,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.numerics.eigen import packed, triangle_size, unpacked
 from mpisim.testing import assert_all, compressor_checks
 from tests.compressors.cases import DOUBLE, SINGLE, draw
+from tests.helpers import some_of
 from tests.wire.messages import contents
 
 EACH = [  # a compressor of each layer
@@ -103,9 +104,8 @@ def truncated(x, k):
     return (u[:, :k] * s[:k]) @ vt[:k]
 
 
-@pytest.mark.drawn(6)
 @each_shape
-@pytest.mark.parametrize("k", [1, 2, 5])
+@some_of(6, k=[1, 2, 5])
 def test_best_approximations(shapes, k):
     k = min(k, max(min(shape) for shape in shapes))
     compressor = rank(k, shapes)

@@ -20,6 +20,7 @@ from tests.compressors.permutations import (
     sides,
     words,
 )
+from tests.helpers import some_of
 from tests.wire.messages import contents
 
 SUBSETS = [[0, 2], [1], [1], [], [0], [2]]
@@ -114,9 +115,8 @@ TABLES = [
 ]
 
 
-@pytest.mark.drawn(8)
 @pytest.mark.parametrize("table", TABLES, ids=str)
-@pytest.mark.parametrize("d", [9, 40])
+@some_of(8, d=[9, 40])
 def test_forms_are_slices_of_the_form_of_all(table, d):
     if d == 40 and table["name"] == "permuted-subsets":
         table = table | {"subsets": [list(range(40)) for _ in range(9)]}

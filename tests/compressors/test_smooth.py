@@ -21,6 +21,7 @@ from tests.compressors.smooth_support import (
     spd,
     vectors,
 )
+from tests.helpers import some_of
 from tests.theory.support import true_cal_L
 from tests.wire.messages import contents
 
@@ -80,9 +81,8 @@ def test_the_message_is_the_inner_ones(inner):
     assert np.array_equal(compressor.paper_bits(message), compressor.inner.paper_bits(again.inner))
 
 
-@pytest.mark.drawn(8)
-@pytest.mark.parametrize("seed", [0, 1])
 @each_scheme
+@some_of(8, seed=[0, 1])
 def test_moments(inner, seed):
     """E S(v) = v; E|C(r) - r|^2 <= shift_omega |r|^2 and E|S(v) - v|^2 <= cal-L |r|^2 for
     r = L^{†1/2} v; E|S(v) - v|^2 <= omega |v|^2. All n workers have the same L and v."""

@@ -5,7 +5,7 @@ import pytest
 
 from mpisim.core import lazy_rows as vectors
 from mpisim.problems import PROBLEMS
-from tests.helpers import columns, run_tables
+from tests.helpers import columns, run_tables, some_of
 
 COMPRESSORS = [
     {"name": "permk"},
@@ -34,11 +34,10 @@ METHODS = [
 ]
 
 
-@pytest.mark.drawn(6)
 @pytest.mark.parametrize(
     ("method", "compressor"), [(m, c) for m, every in METHODS for c in every], ids=str
 )
-@pytest.mark.parametrize("wire", ["float32", "float64"])
+@some_of(6, wire=["float32", "float64"])
 def test_runs(method, compressor, wire, tmp_path, monkeypatch, small_blocks):
     """The same run with arrays: but for how f and its gradient are summed, the same log."""
     tables = {

@@ -14,6 +14,7 @@ from mpisim.core.numerics.select import BLOCK, FEW, largest
 from mpisim.core.numerics.sums import add_gram, inner_products, product, subtract_rows, times_vector
 from mpisim.core.rng import Draw, Streams, purpose_key
 from mpisim.problems.loss_kernels import LOGISTIC, LOSS, phi, sigmoid
+from tests.helpers import some_of
 
 SIZES = [0, 1, 7, 8, 9, 16, 21, 100]
 RNG = np.random.default_rng(1)
@@ -86,9 +87,7 @@ MATRICES = {
 }
 
 
-@pytest.mark.drawn(12)
-@pytest.mark.parametrize("kind", MATRICES)
-@pytest.mark.parametrize("d", [1, 2, 3, 8, 21, 60])
+@some_of(12, kind=MATRICES, d=[1, 2, 3, 8, 21, 60])
 def test_eigenvectors(kind, d):
     matrix = MATRICES[kind](d)
     values, vectors = eigh(matrix)
@@ -181,11 +180,10 @@ def draw(first, workers, seed=3, purpose="up", round=5):
     return Draw(Streams(seed), purpose, round, first, workers)
 
 
-@pytest.mark.drawn(10)
-@pytest.mark.parametrize("seed", [0, 9, 2**63 - 1])
 @pytest.mark.parametrize(("purpose", "round"), [("x", 0), ("up/shared", 2**31)])
 @pytest.mark.parametrize(("first", "workers", "count"), [(3, 1, 8), (0, 5, 9), (10**6, 2, 1)])
 @pytest.mark.parametrize(("message", "repetition"), [(0, 0), (2, 0), (0, 3), (2**31, 7)])
+@some_of(10, seed=[0, 9, 2**63 - 1])
 def test_it_is_numpys_philox(seed, purpose, round, first, workers, count, message, repetition):
     steps = -(-count // 4)
     philox = np.random.Philox(

@@ -8,7 +8,7 @@ import pytest
 from mpisim.core.numerics.eigen import packed, solve, triangle_size, unpacked
 from mpisim.core.rng import Draw, Streams
 from mpisim.problems import PROBLEMS
-from tests.helpers import run_tables
+from tests.helpers import run_tables, some_of
 from tests.methods.loops import SEED, Loop, N, near, top
 from tests.methods.test_downlink import ROUNDS, tables
 from tests.problems.support import FORMS, attach, make_rows
@@ -108,9 +108,7 @@ def fednl(loop, option, C, alpha, mu=0.2):
     return x
 
 
-@pytest.mark.drawn(4)
-@pytest.mark.parametrize("option", ["A", "B"])
-@pytest.mark.parametrize("name", HESSIANS)
+@some_of(4, option=["A", "B"], name=HESSIANS)
 def test_trajectory(name, option):
     hessian, C, alpha = HESSIANS[name]
     keys = {"name": "fednl", "hessian": hessian, "option": option, "stepsize": 1.0}

@@ -14,7 +14,7 @@ from mpisim.core.rng import Draw, Streams
 from mpisim.methods.oracle import Oracle
 from mpisim.problems import PROBLEMS, autoencoder_codes, design, quadratic
 from mpisim.runs.log.reader import read
-from tests.helpers import columns, run_tables
+from tests.helpers import columns, run_tables, some_of
 from tests.methods import loops
 from tests.methods.loops import SEED, N
 
@@ -192,9 +192,8 @@ def images_of(shards, levels, weights, b, start_q, which, *_):
     return np.diff(shards[3])[which].sum()
 
 
-@pytest.mark.drawn(6)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(("name", "keys", "share"), CASES)
+@some_of(6, dtype=["float64", "float32"])
 def test_only_gradients_of_participants_are_computed(name, keys, share, dtype, computed):
     problem, full = (PROBLEMS[name](**keys).loaded(9, 0, 7, 1, np.dtype(dtype)) for _ in range(2))
     x = np.random.default_rng(0).standard_normal(problem.d).astype(dtype)

@@ -13,7 +13,7 @@ from mpisim.comm.communicators import OneProcess
 from mpisim.core.rng import Draw, Streams
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
-from tests.helpers import run_tables, table
+from tests.helpers import run_tables, some_of, table
 from tests.methods.loops import Feedback, Loop, Markov, amsgrad, naive, near, plain, sign, top
 
 ROUNDS = 100
@@ -62,9 +62,7 @@ CASES = {
 }
 
 
-@pytest.mark.drawn(6)
-@pytest.mark.parametrize("data", ["sample", "mushrooms", "a9a"])
-@pytest.mark.parametrize("name", CASES)
+@some_of(6, data=["sample", "mushrooms", "a9a"], name=CASES)
 def test_trajectory(name, data, need_data):
     need_data(data)
     function, keys, compressor = CASES[name]
@@ -235,10 +233,9 @@ ADAPTIVE = [
 COMPRESSORS = [("sign", {"name": "scaled-sign"}, sign), ("top5", {"name": "topk", "k": 5}, top5)]
 
 
-@pytest.mark.drawn(10)
-@pytest.mark.parametrize("data", ["sample", "mushrooms", "a9a"])
 @pytest.mark.parametrize(("_", "compressor", "c"), COMPRESSORS, ids=[c[0] for c in COMPRESSORS])
 @pytest.mark.parametrize(("name", "method", "loop"), ADAPTIVE, ids=[c[0] for c in ADAPTIVE])
+@some_of(10, data=["sample", "mushrooms", "a9a"])
 def test_trajectory_of_adaptive_methods(name, method, loop, _, compressor, c, data, need_data):
     need_data(data)
     if (name, _, data) == ("code", "top5", "mushrooms"):

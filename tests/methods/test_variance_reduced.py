@@ -11,7 +11,7 @@ from mpisim.core.rng import Draw, Streams, purpose_key
 from mpisim.problems.quadratic import QuadraticGradients
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
-from tests.helpers import columns, run_tables, table
+from tests.helpers import columns, run_tables, some_of, table
 from tests.methods.loops import SEED, Loop, near
 
 ROUNDS, GAMMA = 60, 0.7
@@ -148,10 +148,7 @@ CASES = {  # the loop, with its arguments, and the method's other keys
 }
 
 
-@pytest.mark.drawn(10)
-@pytest.mark.parametrize("n", [1, 6])
-@pytest.mark.parametrize("data", ["sample", "mushrooms"])
-@pytest.mark.parametrize("name", CASES)
+@some_of(10, n=[1, 6], data=["sample", "mushrooms"], name=CASES)
 def test_trajectory(name, data, n, need_data):
     """With n = 1, VR-MARINA is PAGE (Li et al., 2020)."""
     need_data(data)

@@ -9,6 +9,7 @@ from mpisim.core.numerics.select import largest
 from mpisim.problems import PROBLEMS
 from mpisim.problems.data.arrange import split_images
 from mpisim.problems.data.sample import sample_images
+from tests.helpers import some_of
 
 SIDE = 9
 KEYS = [
@@ -76,10 +77,8 @@ def test_losses_and_gradients_against_the_definition(keys):
     np.testing.assert_allclose(gradient, gradients.mean(axis=0), rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.drawn(2)
 @each
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("code_size", [16, 21])
+@some_of(2, dtype=["float64", "float32"], code_size=[16, 21])
 def test_differences_have_the_bits_of_full_gradients(keys, dtype, code_size):
     """Code sizes below and above what a loop keeps in vector registers, and equal to it."""
     problem = autoencoder(dtype=dtype, **(keys | {"code_size": code_size}))

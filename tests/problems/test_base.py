@@ -12,7 +12,7 @@ from mpisim.core.schema import build
 from mpisim.problems import PROBLEMS, ExplicitProblem, Problem
 from mpisim.problems import problem as registered
 from mpisim.problems.explicit import LazyGradients
-from tests.helpers import columns, run_tables
+from tests.helpers import columns, run_tables, some_of
 from tests.problems.support import FORMS, NAMES, make_rows, part
 from tests.problems.test_autoencoder import KEYS, autoencoder
 
@@ -207,9 +207,8 @@ def test_other_shapes_are_one_line(shape):
             call()
 
 
-@pytest.mark.drawn(12)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+@some_of(12, dtype=["float64", "float32"])
 def test_blocks_do_not_change_a_bit(make, dtype):
     everyone = make(0, N, dtype=dtype)
     away = 0.1 * np.random.default_rng(0).standard_normal(everyone.d).astype(dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.helpers import some_of
 from tests.problems.support import FORMS, NAMES, attach, make_rows, part
 
 RANGES = [(0, 100), (100, 101), (101, 390), (390, 391), (391, 650), (650, 700)]
@@ -42,10 +43,8 @@ def check(problem, a, y, ranges, x, tolerance=1e-13, **keys):
         assert np.abs(gradients[i] - gradient).max() <= tolerance * max(size, 1)
 
 
-@pytest.mark.drawn(8)
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 3e-6)])
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", NAMES)
+@some_of(8, form=FORMS, name=NAMES)
 def test_formulas(name, form, dtype, tolerance):
     a, y = make_rows(form)
     for scale, l2 in ((0.1, 0.7), (1, 0.0), (10, 0.7 if dtype == "float64" else 0.0)):
@@ -69,9 +68,7 @@ def test_sums_over_rows():
     assert np.allclose(np.mean(singles, axis=0), problem.gradients(x)[2:3], rtol=1e-11)  # unbiased
 
 
-@pytest.mark.drawn(8)
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", NAMES)
+@some_of(8, form=FORMS, name=NAMES)
 def test_diagonals_of_hessians(name, form):
     a, y = make_rows(form)
     problem = attach(name, a, y, RANGES, dense=form == "dense", l2=0.2)
@@ -86,9 +83,7 @@ def test_diagonals_of_hessians(name, form):
 BOUNDED = ("logistic", "nonconvex-loss", "logistic-nonconvex-reg")
 
 
-@pytest.mark.drawn(8)
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", BOUNDED)
+@some_of(8, form=FORMS, name=BOUNDED)
 def test_gradient_bounds(name, form):
     """No sample's gradient at any x is above G and G_inf, nor its variance above sigma^2."""
     a, y = make_rows(form, d=5)
@@ -114,9 +109,7 @@ def test_gradient_bounds(name, form):
             assert largest[1] > 0.5 * G_inf
 
 
-@pytest.mark.drawn(8)
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", NAMES)
+@some_of(8, form=FORMS, name=NAMES)
 def test_batches(name, form):
     a, y = make_rows(form)
     problem = attach(name, a, y, RANGES, dense=form == "dense", l2=0.2)

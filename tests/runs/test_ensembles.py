@@ -21,7 +21,7 @@ from mpisim.runs.record import Output
 from mpisim.runs.setup import ProblemCache, Setup
 from mpisim.runs.stop import StopSignals
 from mpisim.runs.sweep.points import read_summary
-from tests.helpers import attributes, run_tables, table
+from tests.helpers import attributes, run_tables, some_of, table
 from tests.problems.support import FORMS, attach, make_rows
 from tests.resumes import differences
 from tests.runs.sweep.support import write
@@ -90,9 +90,7 @@ def test_logs_are_those_of_the_runs_alone(problem, method, compressor, tmp_path)
     require_same([tables(method, compressor, TASKS[problem], step) for step in STEPS], tmp_path)
 
 
-@pytest.mark.drawn(3)
-@pytest.mark.parametrize("problem", TASKS)
-@pytest.mark.parametrize("method", ["naive", "ef21"])
+@some_of(3, problem=TASKS, method=["naive", "ef21"])
 def test_minibatches(problem, method, tmp_path):
     experiments = [tables(method, "randk", TASKS[problem], step) for step in STEPS]
     for one in experiments:
@@ -106,9 +104,7 @@ def test_workers_with_the_same_rows(keys, tmp_path):
     require_same([tables("diana", "randk", problem, step) for step in STEPS], tmp_path)
 
 
-@pytest.mark.drawn(6)
-@pytest.mark.parametrize("compressor", CODES)
-@pytest.mark.parametrize("method", [name for name in METHODS if name != "marina"])
+@some_of(6, compressor=CODES, method=[name for name in METHODS if name != "marina"])
 def test_seeds_of_methods_without_coins(method, compressor, tmp_path):
     """With minibatches where the method has some; the large step leaves."""
     runs = [(0.05, 1), (0.05, 2), (1e60, 2), (0.02, 1), (0.02, 3)]
@@ -140,9 +136,7 @@ def test_momentum_schedules_and_accuracies(tmp_path):
 ENDS = {"logistic": ([0.01, 1e60, 0.012, 1.0], 0.05), "quadratic": ([1e-4, 1e9, 2e-4, 0.5], 0.05)}
 
 
-@pytest.mark.drawn(3)
-@pytest.mark.parametrize("problem", ENDS)
-@pytest.mark.parametrize("method", METHODS)
+@some_of(3, problem=ENDS, method=METHODS)
 def test_runs_that_end_leave(method, problem, tmp_path):
     steps, accuracy = ENDS[problem]
     how = {"rounds": 60, "stop": {"grad_norm_sq": accuracy}}
@@ -154,9 +148,7 @@ def test_runs_that_end_leave(method, problem, tmp_path):
     require_same(experiments, tmp_path, logs)
 
 
-@pytest.mark.drawn(3)
-@pytest.mark.parametrize("problem", ENDS)
-@pytest.mark.parametrize("method", METHODS)
+@some_of(3, problem=ENDS, method=METHODS)
 def test_an_interrupted_run_goes_on_alone(method, problem, tmp_path):
     """From a checkpoint of its own; another one has left before."""
     steps = [0.01, 1e300, 0.02]

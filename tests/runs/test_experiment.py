@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import tomli_w
 
 import mpisim
 from mpisim.analysis.run_groups import common_title, group_runs
@@ -31,24 +32,12 @@ from mpisim.runs.setup import ProblemCache
 from tests.helpers import attributes, run_tables, table
 from tests.runs.sweep.support import BASE
 
-FILE = """
-title = "a test"
-[problem]
-name = "logistic"
-data = "sample"
-[method]
-name = "marina"
-stepsize = { theory = 2 }
-[compressor]
-name = "randk"
-k = 3
-[run]
-rounds = 5
-"""
+MARINA, LOGISTIC = {"name": "marina", "stepsize": {"theory": 2}}, {"name": "logistic"}
+FILE = table(MARINA, {"name": "randk", "k": 3}, rounds=5, problem=LOGISTIC) | {"title": "a test"}
 
 
 def test_back_to_toml_and_again(tmp_path):
-    (tmp_path / "a.toml").write_text(FILE)
+    (tmp_path / "a.toml").write_text(tomli_w.dumps(FILE))
     words = ["run.wire=float64", "problem.l2=1e-3", "problem.workers=4"]
     experiment = read(tmp_path / "a.toml", words)
     text = experiment.to_toml()

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from mpisim.core.errors import InputError
 from mpisim.runs import minimiser as module
 from mpisim.runs.minimiser import minimiser
-from tests.helpers import calls_of
+from tests.helpers import calls_of, some_of
 from tests.problems.support import FORMS, LocalStar, attach, make_rows, on_ranks, part
 
 RANGES = [(0, 100), (100, 101), (101, 390), (390, 391), (391, 650), (650, 700)]
@@ -24,10 +24,8 @@ def gradient(problem, x):
     return problem.gradients(x).mean(axis=0)
 
 
-@pytest.mark.drawn(6)
 @pytest.mark.parametrize("limit", [1500, 1], ids=["newton", "newton-cg"])
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", ["logistic", "least-squares"])
+@some_of(6, form=FORMS, name=["logistic", "least-squares"])
 def test_against_scipy(name, form, limit, monkeypatch):
     monkeypatch.setattr(module, "DENSE_LIMIT", limit)
     problem = made(name, form)

@@ -22,7 +22,7 @@ from mpisim.runs.rehearsal import Rehearsal, rehearse
 from mpisim.runs.setup import Setup
 from mpisim.runs.stop import StopSignals
 from tests.compressors.cases import CASES
-from tests.helpers import before_row, table
+from tests.helpers import before_row, some_of, table
 from tests.resumes import KEYS, SMOOTH
 from tests.runs.support import forget_kernels
 
@@ -71,8 +71,7 @@ def experiments(method: str, random: Random):
         yield tables | {"problem": random.choice(PROBLEMS) | {"workers": 5}}
 
 
-@pytest.mark.drawn(7)
-@pytest.mark.parametrize("method", METHODS)
+@some_of(7, method=METHODS)
 def test_all_kernels_are_there_when_the_clock_starts(method, seed):
     """With the first four compressors that it accepts."""
     tried = 0

@@ -13,7 +13,7 @@ from mpisim.core.errors import InputError
 from mpisim.runs import checkpoint, loop
 from mpisim.runs.experiment import parse
 from mpisim.runs.log import journal
-from tests.helpers import attributes, columns, run_tables, table
+from tests.helpers import attributes, columns, run_tables, some_of, table
 from tests.resumes import FIRST, LAST, differences, experiments
 from tests.runs.support import killed, tables
 
@@ -44,9 +44,7 @@ def test_in_two_parts_as_in_one(name, tables, tmp_path, command):
     assert exact == ("ok  bits_up, bits_down" in output), output
 
 
-@pytest.mark.drawn(2)
-@pytest.mark.parametrize("log_every", [1, 7])
-@pytest.mark.parametrize("problem", ["nonconvex-loss", "quadratic"])
+@some_of(2, log_every=[1, 7], problem=["nonconvex-loss", "quadratic"])
 def test_from_each_checkpoint_also_between_rows(problem, log_every, tmp_path, monkeypatch):
     """With a checkpoint at each look, the run itself is not changed, and each one is enough."""
     data = {"dimension": 20, "noise": 0.3} if problem == "quadratic" else {"data": "sample"}
@@ -225,8 +223,7 @@ def ended(tmp_path_factory):
     return folder
 
 
-@pytest.mark.drawn(8)
-@pytest.mark.parametrize("name", IMPOSSIBLE)
+@some_of(8, name=IMPOSSIBLE)
 def test_impossible_content_is_one_line(name, tmp_path, ended, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ended, tmp_path, dirs_exist_ok=True)

@@ -16,7 +16,7 @@ from mpisim.runs import checkpoint
 from mpisim.runs.experiment import parse
 from mpisim.runs.log import journal, writer
 from mpisim.runs.loop import Loop
-from tests.helpers import before_row, columns, run_tables
+from tests.helpers import before_row, columns, run_tables, some_of
 from tests.resumes import differences
 from tests.runs.support import Killed, killed, messages, tables
 
@@ -142,10 +142,8 @@ def test_only_this_runs_log_is_gone_on_with(
     assert differences(full, log) == []
 
 
-@pytest.mark.drawn(4)
-@pytest.mark.parametrize("rounds", [30, 40])
-@pytest.mark.parametrize(
-    "harm", ["no log", "empty", "of another seed", "of a shorter run", "zeroed"]
+@some_of(
+    4, rounds=[30, 40], harm=["no log", "empty", "of another seed", "of a shorter run", "zeroed"]
 )
 def test_what_stands_in_the_place_of_a_complete_log_is_not_replaced(harm, rounds, tmp_path):
     """Its first checkpoint, of round 0, needs no row; that does not make it this run's log."""
@@ -158,9 +156,7 @@ def test_what_stands_in_the_place_of_a_complete_log_is_not_replaced(harm, rounds
     assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
 
 
-@pytest.mark.drawn(2)
-@pytest.mark.parametrize("module", [journal, writer])
-@pytest.mark.parametrize("moment", ["before", "after"])
+@some_of(2, module=[journal, writer], moment=["before", "after"])
 def test_killed_while_a_file_is_replaced(
     module, moment, full, tmp_path, monkeypatch, rounds_run, capfd
 ):

@@ -21,7 +21,7 @@ from mpisim.runs import ctrl_c
 from mpisim.runs.loop import Poll
 from mpisim.runs.stop import StopSignals
 from tests.comm.jobs import HANG_SECONDS
-from tests.helpers import attributes, before_row, columns, forged, run_tables, table
+from tests.helpers import attributes, before_row, columns, forged, run_tables, some_of, table
 from tests.resumes import differences
 from tests.runs.sweep.support import BASE
 
@@ -70,11 +70,10 @@ BEFORE = {  # the rounds of a run, and instead of any: where a signal comes
 }
 
 
-@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     ("number", "cause"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")]
 )
-@pytest.mark.parametrize("where", BEFORE)
+@some_of(4, where=BEFORE)
 def test_before_the_rounds_a_signal_ends_a_command_at_once(
     where, number, cause, tmp_path, monkeypatch, capfd, make_log
 ):
@@ -115,9 +114,7 @@ def catches_ctrl_c(pid: int) -> bool:
     return bool(int(mask, 16) >> (signal.SIGINT - 1) & 1)
 
 
-@pytest.mark.drawn(4)
-@pytest.mark.parametrize("pressed", [False, True])
-@pytest.mark.parametrize("words", [[b"one\n"], [b"one\n", b"two\n"], [b"one\n", b"\n"], []])
+@some_of(4, pressed=[False, True], words=[[b"one\n"], [b"one\n", b"two\n"], [b"one\n", b"\n"], []])
 def test_last_words_are_written_after_ctrl_c_only(pressed, words, tmp_path):
     heard = []
     before = signal.signal(signal.SIGINT, lambda *_: heard.append(1))

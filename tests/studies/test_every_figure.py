@@ -4,7 +4,6 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from mpisim.analysis.claims import Verdict
 from mpisim.analysis.study import Grid, Grids
@@ -14,6 +13,7 @@ from mpisim.runs.labels import flatten
 from mpisim.runs.log.reader import Log
 from mpisim.runs.log.schema import columns
 from mpisim.runs.metrics import METRICS
+from tests.helpers import some_of
 
 ROOT = Path(__file__).parents[2]
 MOST = 150  # logs of a grid
@@ -60,8 +60,7 @@ def points_of(study, figure):
     return [points[(len(points) - 1) // 2] for points in settings.values()][:MOST]
 
 
-@pytest.mark.drawn(6)
-@pytest.mark.parametrize("name", sorted(FIGURES.keys() - NOT_BY_HAND))
+@some_of(6, name=sorted(FIGURES.keys() - NOT_BY_HAND))
 def test_it_judges_and_draws(name):
     study, figure = FIGURES[name]
     logs = [log_of(*item) for item in enumerate(points_of(study, figure))]

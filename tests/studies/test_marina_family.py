@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import tomli_w
 
 from mpisim.analysis.study import complete_logs
 from mpisim.core.errors import InputError
@@ -91,20 +92,6 @@ def test_mg_against_dense_eigenvalues(need_data, tmp_path):
 
 
 STEPS = (0.001, 0.002)
-CONFIG = """
-title = ""
-[problem]
-name = "autoencoder"
-homogeneity = {p}
-[method]
-name = "marina"
-stepsize = {step}
-[compressor]
-name = "permk"
-[run]
-rounds = {rounds}
-seed = {seed}
-"""
 
 
 def table5_logs(make_log, first, loss=(1.0,), seeds=(1,)):
@@ -127,11 +114,14 @@ def table5_logs(make_log, first, loss=(1.0,), seeds=(1,)):
                     "adaptive_L_plus_sq": 4 * plus,
                     "adaptive_L_pm_sq": np.where(k > 0, 4.0, np.nan),
                 }
-                config = CONFIG.format(p=p, step=step, rounds=rounds, seed=seed)
-                path = make_log(
-                    rounds=len(k) - 1, columns=columns, attrs={"config": config, "seed": seed}
-                )
-                every.append(read(path))
+                tables = {
+                    "problem": {"name": "autoencoder", "homogeneity": p},
+                    "method": {"name": "marina", "stepsize": step},
+                    "compressor": {"name": "permk"},
+                    "run": {"rounds": rounds, "seed": seed},
+                }
+                attrs = {"config": tomli_w.dumps(tables), "seed": seed}
+                every.append(read(make_log(rounds=len(k) - 1, columns=columns, attrs=attrs)))
     return every
 
 

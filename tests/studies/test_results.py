@@ -28,7 +28,7 @@ from mpisim.comm.communicators import OneProcess
 from mpisim.core.errors import InputError
 from mpisim.runs.sweep.plan import plan
 from mpisim.runs.sweep.points import Point, write_summary
-from tests.helpers import before_row
+from tests.helpers import before_row, some_of
 from tools.gallery import GALLERY, gallery
 
 ROOT = Path(__file__).parents[2]
@@ -116,8 +116,7 @@ def test_a_figure_goes_on_record_at_two_scales(tmp_path, monkeypatch, command):
     assert [head.partition(":")[0] for head in heads] == ["mine, quick", "mine, paper", "mine"]
 
 
-@pytest.mark.drawn(1)
-@pytest.mark.parametrize("name", sorted(p.parent.name for p in ROOT.glob("run/*/results")))
+@some_of(1, name=sorted(p.parent.name for p in ROOT.glob("run/*/results")))
 def test_a_comparison_on_record_has_the_same_digits_again(name, seed, monkeypatch, tmp_path):
     """One that takes seconds, and is drawn anew each time."""
     monkeypatch.chdir(tmp_path)

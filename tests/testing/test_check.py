@@ -22,7 +22,7 @@ from mpisim.testing import assert_all, check, problem_checks
 from mpisim.testing.method import finds_gradient
 from mpisim.testing.new import create
 from tests.comm.jobs import ended
-from tests.helpers import sampled
+from tests.helpers import sampled, some_of
 from tests.resumes import KEYS
 
 CASES = tomllib.loads(Path(__file__).with_name("mistakes.toml").read_text())
@@ -52,8 +52,7 @@ class Seen(Exception):
     """The mistake is found: the checks that are left need not run."""
 
 
-@pytest.mark.drawn(10)
-@pytest.mark.parametrize("name", CASES["mistakes"])
+@some_of(10, name=CASES["mistakes"])
 def test_a_mistake_is_seen(name, plugin, one_process):
     case = CASES["mistakes"][name]
     text = CASES["plugins"][case["of"]]
@@ -99,8 +98,7 @@ def test_our_problems_pass(name):
 FIND_IT = ("dcgd", "vr-diana", "dasha-sync-mvr", "ef21-2way", "ef", "ef21-p", "marina-p")
 
 
-@pytest.mark.drawn(3)
-@pytest.mark.parametrize("name", FIND_IT)
+@some_of(3, name=FIND_IT)
 def test_our_methods_find_the_gradient_where_the_point_stands_still(name, tmp_path):
     write_sample(tmp_path / "sample", rows=240)
     method = {"name": name, "stepsize": 0.1} | KEYS.get(name, {})

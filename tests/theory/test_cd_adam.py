@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mpisim.theory.cd_adam import Theorem64
-from tests.helpers import dense
+from tests.helpers import dense, some_of
 from tests.theory.support import SAMPLE, theory
 
 ONE = Theorem64(
@@ -35,10 +35,7 @@ def test_constants_by_hand():
     assert ONE.alpha(0.1) == pytest.approx(alpha)
 
 
-@pytest.mark.drawn(8)
-@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 10.0])
-@pytest.mark.parametrize("sigma", [0.0, 1e-5, 1.5])
-@pytest.mark.parametrize("pi", [0.0, 0.25, 0.9])
+@some_of(8, epsilon=[1e-3, 0.1, 10.0], sigma=[0.0, 1e-5, 1.5], pi=[0.0, 0.25, 0.9])
 def test_alpha_tau_and_T_guarantee_epsilon(epsilon, sigma, pi):
     """(B.22) <= epsilon; each is the limit of its own third: (6.1)."""
     one = dataclasses.replace(ONE, sigma=sigma, pi=pi)

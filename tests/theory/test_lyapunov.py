@@ -9,6 +9,7 @@ import pytest
 
 from mpisim.core.numerics.eigen import eigh
 from mpisim.theory.smoothness import matrices
+from tests.helpers import some_of
 from tests.theory.proofs import (
     K10,
     LEAST_SQUARES,
@@ -283,8 +284,7 @@ CONVEX = {  # with l2 > 0
 }  # fmt: skip
 
 
-@pytest.mark.drawn(4)
-@pytest.mark.parametrize("name", SMOOTH)
+@some_of(4, name=SMOOTH)
 def test_smooth_lyapunov_function(name):
     proof = SMOOTH[name]
     if name in DASHA:
@@ -295,8 +295,7 @@ def test_smooth_lyapunov_function(name):
         assert SMOOTH[name].excess(LEAST_SQUARES, proof.breaks) > 5
 
 
-@pytest.mark.drawn(4)
-@pytest.mark.parametrize("name", CONVEX)
+@some_of(4, name=CONVEX)
 def test_contraction(name):
     assert CONVEX[name].excess(LOGISTIC, 1.0) < 4
     assert CONVEX[name].breaks is None or CONVEX[name].excess(LOGISTIC, CONVEX[name].breaks) > 5

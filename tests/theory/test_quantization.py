@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from mpisim.theory import quantization as q
+from tests.helpers import some_of
 
 SCHEMES = [0.0, 0.004, 1.0, 50.0]  # n mu; 0: DCGD+
 
@@ -24,9 +25,7 @@ def test_blocks_are_those_of_the_published_code():
     assert q.block_starts(3, 1).tolist() == [0, 3]
 
 
-@pytest.mark.drawn(6)
-@pytest.mark.parametrize("n_mu", SCHEMES)
-@pytest.mark.parametrize("beta", [0.4, 3.0, 60.0])
+@some_of(6, n_mu=SCHEMES, beta=[0.4, 3.0, 60.0])
 def test_varying_steps_keep_their_constraint_and_are_the_formula(n_mu, beta):
     L = diagonal(9)
     h = q.varying_steps(L, beta, n_mu)
@@ -61,9 +60,7 @@ def constraint(h, starts):
     return (1 / h**2 + np.sqrt(np.diff(starts)) / h).sum() + h.size
 
 
-@pytest.mark.drawn(6)
-@pytest.mark.parametrize("n_mu", SCHEMES)
-@pytest.mark.parametrize("blocks", [1, 3, 4, 13])
+@some_of(6, n_mu=SCHEMES, blocks=[1, 3, 4, 13])
 def test_block_steps(n_mu, blocks):
     L, beta = diagonal(13), blocks + 13 / 4
     starts = q.block_starts(13, blocks)
@@ -107,9 +104,7 @@ def test_block_steps_of_the_published_code():
     np.testing.assert_allclose(q.block_steps(L, starts, beta, n * mu, "fixed"), fixed)
 
 
-@pytest.mark.drawn(6)
-@pytest.mark.parametrize("n_mu", SCHEMES)
-@pytest.mark.parametrize("tau", [0.3, 2.0, 8.5, 11.0])
+@some_of(6, n_mu=SCHEMES, tau=[0.3, 2.0, 8.5, 11.0])
 def test_probabilities(n_mu, tau):
     L = diagonal(11)
     p = q.probabilities(L, tau, n_mu)

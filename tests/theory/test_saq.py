@@ -14,7 +14,7 @@ from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 from mpisim.theory import saq
 from mpisim.theory.smoothness import matrices
-from tests.helpers import table
+from tests.helpers import some_of, table
 from tests.theory.support import setting, smoothness_matrices, theory
 
 
@@ -74,10 +74,8 @@ def fitted(theorem: int, row: np.ndarray, n: int, mu: float) -> tuple[float, flo
 SIZES = [(3, 12), (4, 14), (2, 3), (5, 25)]
 
 
-@pytest.mark.drawn(8)
 @pytest.mark.parametrize(("n", "d"), SIZES)
-@pytest.mark.parametrize("theorem", saq.THEOREMS)
-@pytest.mark.parametrize("mu", [1e-3, 0.3])
+@some_of(8, theorem=saq.THEOREMS, mu=[1e-3, 0.3])
 def test_fits_are_the_appendices(theorem, n, d, mu):
     quantizers = saq.Quantizers(n, d, mu)
     for row in diagonals(smoothness_matrices(n, d)):

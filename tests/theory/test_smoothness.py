@@ -10,6 +10,7 @@ from mpisim.problems import PROBLEMS
 from mpisim.problems.base import Problem
 from mpisim.problems.linear_models import CURVATURE
 from mpisim.theory.smoothness import constants, matrices
+from tests.helpers import some_of
 from tests.problems.support import FORMS, NAMES, LocalStar, attach, make_rows
 
 RANGES = [(0, 100), (100, 101), (101, 390), (390, 391), (391, 650), (650, 700)]
@@ -35,9 +36,7 @@ def check_pair(problem, c, x, y):
     assert np.mean(each**2) - full**2 <= c.L_pm**2 * SLACK + 1e-12 * c.L_plus**2
 
 
-@pytest.mark.drawn(6)
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", NAMES)
+@some_of(6, form=FORMS, name=NAMES)
 def test_true_for_random_pairs(name, form):
     _, problem, c = smooth(name, form, l2=0.05)
     rng = np.random.default_rng(0)

@@ -14,6 +14,7 @@ from mpisim.testing import DOUBLE, SINGLE
 from mpisim.testing.moments import draw
 from mpisim.wire.codecs import entropy, fit, priors, symbols
 from mpisim.wire.levels import Levels, LevelsForm
+from tests.helpers import some_of
 
 M = 20
 RNG = np.random.default_rng(0)
@@ -228,10 +229,9 @@ def test_priors_are_probabilities_of_normal_levels():
     assert weights[0] / 2**priors.WEIGHT_BITS == pytest.approx(expected, abs=2e-4)
 
 
-@pytest.mark.drawn(4)
 @pytest.mark.parametrize("precision", [SINGLE, DOUBLE], ids=str)
 @pytest.mark.parametrize(("d", "k"), [(1, 1), (40, 1), (40, 40), (123, 12), (20_000, 200)])
-@pytest.mark.parametrize("name", ["topk", "randk"])
+@some_of(4, name=["topk", "randk"])
 def test_places_take_the_logarithm_of_their_number(name, d, k, precision):
     table = {"name": name, "k": k, "codec": "entropy"}
     table |= {"shared": False} if name == "randk" else {}

@@ -13,6 +13,7 @@ from mpisim.testing import DOUBLE, SINGLE
 from mpisim.wire.codecs.bits import LARGE, SHORT, new_words, to_bytes, to_words
 from mpisim.wire.codecs.elias import omega_bits, put_omega, read_omega
 from mpisim.wire.levels import Levels, LevelsForm
+from tests.helpers import some_of
 from tests.wire import string_elias
 from tests.wire.messages import refused
 
@@ -43,9 +44,8 @@ def e1(row, norm: str) -> str:
 NORM = {32: binary(0x3FC00000, 31), 64: binary(0x3FF8000000000000, 63)}
 
 
-@pytest.mark.drawn(8)
 @pytest.mark.parametrize("precision", [SINGLE, DOUBLE], ids=str)
-@pytest.mark.parametrize("d", [1, 2, 31, 32, 33, 64, 300, 1024])
+@some_of(8, d=[1, 2, 31, 32, 33, 64, 300, 1024])
 def test_e1_bytes_are_those_of_the_string_coder(d, precision):
     rng = np.random.default_rng(d)
     rows = [

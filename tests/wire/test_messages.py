@@ -14,6 +14,7 @@ from mpisim.wire.exponents import ExponentsForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.signs import STRETCH, SignsForm
 from mpisim.wire.sparse import Explicit, ExplicitForm
+from tests.helpers import some_of
 from tests.trials.messages import ALL, check, corrupted, pair
 from tests.wire import string_elias
 from tests.wire.messages import KINDS, PRECISIONS, contents, random_message, refused
@@ -58,8 +59,7 @@ def test_arbitrary_bytes_are_a_message_or_a_wire_error(kind, seed, data, cut):
     assert not check(form, np.frombuffer(data, np.uint8), np.diff(ends))
 
 
-@pytest.mark.drawn(40)
-@pytest.mark.parametrize("kind", range(ALL))
+@some_of(40, kind=range(ALL))
 def test_corrupted_messages_are_a_message_or_a_wire_error(kind, seed):
     """Of each kind, and of each compressor; `make trial` has ten million."""
     rng = np.random.default_rng([seed, kind])
@@ -177,9 +177,7 @@ def test_stretches(d):
     assert np.array_equal(decoded, np.where(v < 0, -1.0, 1.0))
 
 
-@pytest.mark.drawn(12)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("d", [*range(1, 26), 1000])
+@some_of(12, dtype=["float32", "float64"], d=[*range(1, 26), 1000])
 def test_layers_begin_anywhere_in_a_byte(d, dtype):
     random = np.random.default_rng(d)
     precision = Precision(np.dtype("float32"), np.dtype(dtype))

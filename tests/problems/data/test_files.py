@@ -20,6 +20,7 @@ from mpisim.problems.data.arrange import split_images
 from mpisim.problems.data.content import read_content, verify
 from mpisim.problems.data.find import find, lookup
 from mpisim.problems.data.prepared import DataOptions, prepare
+from tests.helpers import some_of
 from tests.problems.data.conftest import to_dense
 
 GOOD = b"+1 1:0.5 3:-2\n-1 2:1e-3\n"
@@ -120,8 +121,7 @@ SMALL = "a1a a5a a9a a9a.t mushrooms phishing duke leu colon-cancer german.numer
 SMALL += " mg_scale housing_scale mpg_scale sample"
 
 
-@pytest.mark.drawn(6)
-@pytest.mark.parametrize("name", SMALL.split())
+@some_of(6, name=SMALL.split())
 def test_shape_entries_and_labels(name, need_data):
     need_data(name)
     dataset, path = lookup(name), find(name)

@@ -13,7 +13,7 @@ from mpisim.core.errors import InputError
 from mpisim.runs.experiment import parse
 from mpisim.runs.log import reader
 from mpisim.runs.setup import Setup
-from tests.helpers import columns, run_tables
+from tests.helpers import columns, run_tables, some_of
 from tests.problems.torch.support import network
 
 torch = pytest.importorskip("torch")
@@ -56,8 +56,7 @@ def on_the_device(model, **keys):
     return parse(tables).problem.loaded(4, 1, 2, 1, np.dtype("float32"))
 
 
-@pytest.mark.drawn(3)
-@pytest.mark.parametrize("model", MODELS)
+@some_of(3, model=MODELS)
 def test_all_of_a_gradient_is_on_the_device(model, elsewhere):
     """And nothing waits for it: the sums of all workers are read, once, and nothing else."""
     problem, reads = on_the_device(model), elsewhere

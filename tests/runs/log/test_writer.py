@@ -17,6 +17,7 @@ from mpisim.runs.log import journal, writer
 from mpisim.runs.log.journal import Journal
 from mpisim.runs.log.schema import columns, row_type
 from mpisim.runs.log.writer import LogWriter
+from tests.helpers import some_of
 
 SCHEMA = columns(False)
 
@@ -74,8 +75,7 @@ def test_every_column_has_units_and_a_description(tmp_path):
         assert file.attrs["rows_sha256"] == expected.hexdigest()
 
 
-@pytest.mark.drawn(3)
-@pytest.mark.parametrize("pause", [0.02, 0.3, 0.9, 4.0, 9.0, 60.0])
+@some_of(3, pause=[0.02, 0.3, 0.9, 4.0, 9.0, 60.0])
 def test_how_far_the_files_may_be_behind(pause, tmp_path, monkeypatch):
     """The journal by a second; the HDF5 file by ten, or a tenth of the time since the start."""
     path, time = tmp_path / "log.h5", Time(monkeypatch)
@@ -215,9 +215,8 @@ def content(path):
         return file.attrs["status"], *size
 
 
-@pytest.mark.drawn(6)
 @pytest.mark.parametrize("again", [False, True], ids=["once", "for ever"])
-@pytest.mark.parametrize("name", CALLS)
+@some_of(6, name=CALLS)
 def test_each_failure_is_one_line_and_loses_nothing(name, again, tmp_path, monkeypatch, often):
     path = tmp_path / "log.h5"
     with monkeypatch.context() as patch:

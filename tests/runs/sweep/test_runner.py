@@ -15,7 +15,7 @@ from mpisim.runs import checkpoint
 from mpisim.runs.log import reader
 from mpisim.runs.sweep.plan import ATTRIBUTES
 from mpisim.runs.sweep.points import read_summary
-from tests.helpers import before_row, calls_of, run_tables, without_rehearsal
+from tests.helpers import before_row, calls_of, run_tables, some_of, without_rehearsal
 from tests.resumes import differences
 from tests.runs.support import Killed
 from tests.runs.sweep.support import BASE, count_runs, run, write
@@ -198,10 +198,9 @@ def test_it_is_as_from_scratch(first, then, tmp_path, capfd):
     assert kept.earlier == one.log
 
 
-@pytest.mark.drawn(2)
-@pytest.mark.parametrize(
-    "then",
-    [
+@some_of(
+    2,
+    then=[
         ["run.rounds=8"],
         ["run.rounds=40", BITS(6 * MESSAGE)],
         *(["run.rounds=30", other] for other in ("run.seed=2", "run.log_every=2")),
