@@ -173,6 +173,11 @@ def test_all_that_a_command_reads_has_one_limit_in_time(tmp_path, monkeypatch):
         run_each(paths, read)
 
 
+def test_a_small_budget_leaves_memory_for_the_code(monkeypatch):
+    monkeypatch.setenv("MPISIM_READ_GIGABYTES", "0.001")
+    assert run_isolated("some.h5", lambda: len(bytes(1 << 28))) == 1 << 28
+
+
 def test_all_that_a_command_reads_has_one_limit_in_memory(make_log, monkeypatch):
     """Also where the file is small: it has holes, and what is not written is zeros."""
     path = make_log(rounds=3)
