@@ -57,7 +57,6 @@ class Compressor(Spec, CompressorConstants, ABC):
     lazy: ClassVar[bool] = False  # `compress` also takes `LazyRows`
     on_device: bool = False  # `compress` also takes tensors; else they are copied to the host
     portable: bool = True  # the same bits on every x86-64 processor, as in `Problem`
-    paper_size: int | None = None  # bits of a message by the paper, where all have as many
     precision: Precision
     _sealed = False
 
@@ -139,9 +138,7 @@ class Compressor(Spec, CompressorConstants, ABC):
 
     def paper_bits(self, message: Message) -> np.ndarray:
         """What the compressor's paper charges for each message, shape (workers,), int64."""
-        if self.paper_size is None:
-            return message.payload_bits
-        return same(message.form.workers, self.paper_size)
+        return message.payload_bits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,16 +187,19 @@ class Identity(Compressor):
     """C(v) = v, rounded to wire precision. omega = 0, alpha = 1; the papers charge 32 d bits."""
 
     on_device = in_ensembles = True
-    omega = 0.0
-
-    def check(self) -> None:
-        self.paper_size = FLOAT_BITS * self.d
 
     def form(self, draw: Draw) -> DenseForm:
         return DenseForm.of(self.d, draw.workers, self.precision)
 
     def compress(self, v: np.ndarray, draw: Draw) -> Dense:
         return self.form(draw).take(v)
+
+    @property
+    def omega(self) -> float:
+        return 0.0
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        return same(message.form.workers, FLOAT_BITS * self.d)
 
 
 class Flag(Compressor):

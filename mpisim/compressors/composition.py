@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Callable, Iterable
+from typing import cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from mpisim.compressors.quantization import Natural, Qsgd
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw, Streams
-from mpisim.theory.compression import FLOAT_BITS
+from mpisim.theory.compression import FLOAT_BITS, Groups
 from mpisim.wire.base import Message, pack_tensors
 from mpisim.wire.composed import Composed, ComposedForm, Parts, PartsForm, Stratum
 from mpisim.wire.sparse import Seeded, SeededForm
@@ -63,16 +63,6 @@ class Compose(Compressor):
         self.on_device = self._sparse  # coordinates are known before v is looked at
         self._sized = inner.form(Draw(Streams(0), "", 0, 0, 0)).sizes is not None
         self._inner_of: dict[int, Compressor] = {}
-        self.density = outer.density * inner.density / self.d
-        omega_C, omega_Q, groups = outer.omega, inner.omega, outer.by_group
-        self.A, self.B, self.by_group = None, outer.B, None
-        if omega_Q is not None:
-            self.omega = None if omega_C is None else (1 + omega_C) * (1 + omega_Q) - 1
-            if outer.A is not None and outer.B is not None:
-                self.A = (1 + omega_Q) * outer.A + (1 - outer.B) * omega_Q / self.n
-            if groups is not None:
-                A = (1 + omega_Q) * groups.A + (1 - groups.B) * omega_Q / groups.sizes
-                self.by_group = dataclasses.replace(groups, A=A)
 
     def prepare(self, star: Uplink, problem: Objective) -> None:
         self.outer.prepare(star, problem)
@@ -116,10 +106,39 @@ class Compose(Compressor):
                 messages.append(inner.compress(kept, part))
         return Composed(form, tuple(messages))
 
-    def paper_bits(self, message: Any) -> np.ndarray:
+    @property
+    def omega(self) -> float | None:
+        outer, inner = self.outer.omega, self.inner.omega
+        return None if outer is None or inner is None else (1 + outer) * (1 + inner) - 1
+
+    @property
+    def A(self) -> float | None:
+        outer, beta, inner = self.outer.A, self.outer.B, self.inner.omega
+        if outer is None or beta is None or inner is None:
+            return None
+        return (1 + inner) * outer + (1 - beta) * inner / self.n
+
+    @property
+    def B(self) -> float | None:
+        return self.outer.B
+
+    @property
+    def by_group(self) -> Groups | None:
+        groups, inner = self.outer.by_group, self.inner.omega
+        if groups is None or inner is None:
+            return None
+        A = (1 + inner) * groups.A + (1 - groups.B) * inner / groups.sizes
+        return dataclasses.replace(groups, A=A)
+
+    @property
+    def density(self) -> float:
+        return self.outer.density * self.inner.density / self.d
+
+    def paper_bits(self, message: Message) -> np.ndarray:
         """What the inner compressor's paper charges for a vector of the kept coordinates."""
         if isinstance(message, Seeded):
             return FLOAT_BITS * message.form.counts
+        assert isinstance(message, Composed)
         bits = np.zeros(message.form.workers, np.int64)
         for stratum, part in zip(message.form.strata, message.messages, strict=True):
             bits[stratum.rows] = self._inner(stratum.form.d).paper_bits(part)
@@ -163,14 +182,6 @@ class Layerwise(Compressor):
                 f"compressor.inner.name: {first.name!r} is not allowed; it is fitted to the problem"
             )
         self.correlated, self.on_device = first.correlated, first.on_device
-        self.omega, self.A = (self._of_all(max, name) for name in ("omega", "A"))
-        self.alpha, self.B = (self._of_all(min, name) for name in ("alpha", "B"))
-        self.density = sum(layer.density for layer in self.layers)
-
-    def _of_all(self, extreme: Callable, constant: str) -> float | None:
-        """The layers' largest or least, None if there is a None."""
-        values = [getattr(layer, constant) for layer in self.layers]
-        return None if None in values else extreme(values)
 
     def _draws(self, draw: Draw) -> list[Draw]:
         purposes = (f"{draw.purpose}/layer {layer}" for layer in range(len(self.layers)))
@@ -191,6 +202,33 @@ class Layerwise(Compressor):
             return Parts(form, tuple(parts))
         return pack_tensors(form, parts, v.device)
 
-    def paper_bits(self, message: Any) -> np.ndarray:
+    @property
+    def omega(self) -> float | None:
+        return _of_all(max, (layer.omega for layer in self.layers))
+
+    @property
+    def alpha(self) -> float | None:
+        return _of_all(min, (layer.alpha for layer in self.layers))
+
+    @property
+    def A(self) -> float | None:
+        return _of_all(max, (layer.A for layer in self.layers))
+
+    @property
+    def B(self) -> float | None:
+        return _of_all(min, (layer.B for layer in self.layers))
+
+    @property
+    def density(self) -> float:
+        return sum(layer.density for layer in self.layers)
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        assert isinstance(message, Parts)
         each = zip(self.layers, message.parts, strict=True)
         return np.array([layer.paper_bits(part) for layer, part in each]).sum(axis=0)
+
+
+def _of_all(extreme: Callable, values: Iterable[float | None]) -> float | None:
+    """The largest or the least, None if there is a None."""
+    numbers = list(values)
+    return None if None in numbers else extreme(numbers)

@@ -45,7 +45,6 @@ class Permuted(SeededCompressor):
 
     correlated = True
     copies: int
-    scale: float | np.ndarray  # the factor of C_i: the same for all workers, or of each, (n,)
     _last: dict[Any, Any]
     _slots: Any  # CSR rows of coordinates, n of them, which are permuted
     _each = 0  # coordinates of a worker, if all have as many
@@ -54,12 +53,6 @@ class Permuted(SeededCompressor):
         bound = cast(Permuted, super().bind(d, n, precision))
         bound._last = {}  # the last round's form of all workers, by what its draw has
         return bound
-
-    def set_copies(self, q: int) -> None:
-        """Each coordinate goes to q workers: set the constants that follow."""
-        self.copies, self.scale = q, self.n / q
-        self.omega, self.density = self.n / q - 1, self.d * q / self.n
-        self.A = self.B = input_variance(self.n, q)
 
     def deal(self, draw: Draw, repetition: int = 0) -> Rows:
         """The coordinates of all n workers, ascending for each, in the round of ``draw``.
@@ -108,6 +101,27 @@ class Permuted(SeededCompressor):
             scale = np.repeat(np.resize(scale[workers], ptr.size - 1), ptr[1:] - ptr[:-1])
         return SeededForm.of(self.d, self.precision, ptr, indices, scale)
 
+    @property
+    def scale(self) -> float | np.ndarray:
+        """The factor of C_i: the same for all workers, or one for each, shape (n,)."""
+        return self.n / self.copies
+
+    @property
+    def omega(self) -> float:
+        return self.n / self.copies - 1
+
+    @property
+    def A(self) -> float:
+        return input_variance(self.n, self.copies)
+
+    @property
+    def B(self) -> float:
+        return self.A
+
+    @property
+    def density(self) -> float:
+        return self.d * self.copies / self.n
+
 
 @compressor("permk", "PermK", {"groups": "groups"})
 class PermK(Permuted):
@@ -136,7 +150,7 @@ class PermK(Permuted):
         self.label = labels(self.groups, self.n)
         self.sizes = np.bincount(self.label)
         self.copied = np.maximum(1, self.sizes // self.d)  # q of each group
-        factors = self.sizes / self.copied
+        self._factors = self.sizes / self.copied
         sizes, starts = np.unique(self.sizes).tolist(), np.cumsum(self.sizes) - self.sizes
         self._by_size = [(m, np.flatnonzero(self.sizes == m)) for m in sizes]
         self._words = max(map(self._count, sizes))
@@ -146,13 +160,6 @@ class PermK(Permuted):
         rows = [by_group[starts[of_m][:, None] + np.arange(m)].ravel() for m, of_m in self._by_size]
         self._place = np.argsort(np.concatenate(rows))  # of each worker among these rows
         self._in_order = bool((self._place == np.arange(self.n)).all())
-        self.scale = factors[self.label] if len(sizes) > 1 else float(factors[0])
-        self.omega, self.density = float(factors.max()) - 1, self.d / float(factors.min())
-        A = np.array(list(map(input_variance, self.sizes.tolist(), self.copied.tolist())))
-        self.A = self.B = float(A[0])
-        if self.sizes.size > 1:
-            self.by_group = groups = Groups(self.label, A, A)
-            self.A, self.B = groups.joint_A, groups.joint_B
 
     def deal(self, draw: Draw, repetition: int = 0) -> Rows:
         words = draw.group_words(self.sizes.size, self._words, repetition)
@@ -172,6 +179,35 @@ class PermK(Permuted):
         if m >= self.d:
             return deal_singles(words, self.d)
         return deal_coordinates(words, m, self.d)
+
+    @property
+    def scale(self) -> float | np.ndarray:
+        return self._factors[self.label] if len(self._by_size) > 1 else float(self._factors[0])
+
+    @property
+    def by_group(self) -> Groups | None:
+        if self.sizes.size == 1:
+            return None
+        A = np.array(list(map(input_variance, self.sizes.tolist(), self.copied.tolist())))
+        return Groups(self.label, A, A)
+
+    @property
+    def omega(self) -> float:
+        return float(self._factors.max()) - 1
+
+    @property
+    def A(self) -> float:
+        groups = self.by_group
+        return groups.joint_A if groups else input_variance(self.n, int(self.copied[0]))
+
+    @property
+    def B(self) -> float:
+        groups = self.by_group
+        return groups.joint_B if groups else self.A
+
+    @property
+    def density(self) -> float:
+        return self.d / float(self._factors.min())
 
 
 def labels(groups: int | list[list[int]], n: int) -> np.ndarray:
@@ -213,7 +249,7 @@ class BlockPermutation(Permuted):
     def check(self) -> None:
         bounds = self._bounds()
         m = bounds.size - 1
-        self.set_copies(self.n // m)
+        self.copies = self.n // m
         sizes = np.zeros(self.n, np.int64)
         sizes[: m * self.copies] = np.repeat(np.diff(bounds), self.copies)
         parts = [np.tile(np.arange(a, b), self.copies) for a, b in pairwise(bounds)]
@@ -258,7 +294,7 @@ class PermutedSubsets(Permuted):
             raise InputError(
                 "compressor.subsets: each coordinate must be in equally many lists, once in each"
             )
-        self.set_copies(int(counts[0]))
+        self.copies = int(counts[0])
         sizes = [0, *(len(subset) for subset in given)]
         rows = [np.sort(np.array(subset, np.int64)) for subset in given]
         self._slots = np.cumsum(sizes), np.concatenate(rows)
@@ -281,7 +317,7 @@ class Pattern(Permuted):
 
     def check(self) -> None:
         require(1 <= self.s <= self.n, "compressor.s", self.s, f"an integer from 1 to n = {self.n}")
-        self.set_copies(self.s)
+        self.copies = self.s
 
     def form(self, draw: Draw) -> SeededForm:
         inside = slice(draw.first, draw.first + draw.count)
@@ -298,6 +334,10 @@ class Pattern(Permuted):
         indices = indices[ptr[inside.start] : ptr[inside.stop]]
         ptr = ptr[inside.start : inside.stop + 1] - ptr[inside.start]
         return SeededForm.of(self.d, self.precision, ptr, indices, c / self.s)
+
+    @property
+    def density(self) -> float:
+        return self.d * self.s / self.n
 
 
 @lru_cache(maxsize=8)

@@ -15,7 +15,7 @@ from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.theory.quantization import cal_L_varying
-from mpisim.wire.base import Message, pack_tensors
+from mpisim.wire.base import Message, pack_tensors, same
 from mpisim.wire.codecs import CodecName
 from mpisim.wire.exponents import CODE_BITS, NAN_CODE, Exponents, ExponentsForm
 from mpisim.wire.levels import Levels, LevelsForm
@@ -129,17 +129,23 @@ class Qsgd(Stepped):
     def check(self) -> None:
         super().check()
         self.s = self._s = levels_or_saq(self.s, self.d, self.n)  # copies for other d keep this s
-        self.starts, d, s = np.array([0, self.d]), self.d, self._s
-        if self.norm == "2":
-            self.omega, self.density = min(d / s**2, sqrt(d) / s), min(float(d), s * sqrt(d))
-        else:
-            self.omega = (sqrt(1 + (d - 1) / s**2) - 1) / 2
+        self.starts = np.array([0, self.d])
 
     def form(self, draw: Draw) -> LevelsForm:
         return LevelsForm.uniform(self.d, draw.workers, self.precision, self._s, self.codec)
 
     def scales(self, draw: Draw) -> np.ndarray:
         return np.array([float(self._s)])
+
+    @property
+    def omega(self) -> float:
+        if self.norm == "inf":
+            return (sqrt(1 + (self.d - 1) / self._s**2) - 1) / 2
+        return min(self.d / self._s**2, sqrt(self.d) / self._s)
+
+    @property
+    def density(self) -> float:
+        return min(float(self.d), self._s * sqrt(self.d)) if self.norm == "2" else float(self.d)
 
     def cal_L(self, matrix: np.ndarray, worker: int) -> float | None:
         if self.norm == "inf":
@@ -172,7 +178,7 @@ class SparseDithering(Stepped):
     def check(self) -> None:
         super().check()
         require(0 < self.nu < 1, "compressor.nu", self.nu, "a number above 0 and below 1")
-        self.starts, self.alpha = np.array([0, self.d]), 1 - self.nu
+        self.starts = np.array([0, self.d])
 
     def scales(self, draw: Draw) -> np.ndarray:
         return np.array([sqrt(self.d / self.nu) / 2])
@@ -180,6 +186,10 @@ class SparseDithering(Stepped):
     def words(self, draw: Draw) -> np.ndarray:
         """One half each: a coordinate goes up if its fraction is larger."""
         return np.broadcast_to(np.uint64(1 << 63), (draw.workers, self.d))
+
+    @property
+    def alpha(self) -> float:
+        return 1 - self.nu
 
 
 @compressor("natural", "natural compression", {})
@@ -197,10 +207,6 @@ class Natural(Compressor):
 
     codec: Literal["paper", "entropy"] = "paper"
     on_device = in_ensembles = True
-    omega = 1 / 8
-
-    def check(self) -> None:
-        self.paper_size = CODE_BITS * self.d
 
     def form(self, draw: Draw) -> ExponentsForm:
         return ExponentsForm(self.d, draw.workers, self.precision, self.codec)
@@ -212,6 +218,13 @@ class Natural(Compressor):
         numbers = np.ascontiguousarray(v, np.float64)
         _round_exponents(numbers, numbers.view(np.int64), draw.words(self.d), codes)
         return Exponents(self.form(draw), codes)
+
+    @property
+    def omega(self) -> float:
+        return 1 / 8
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        return same(message.form.workers, CODE_BITS * self.d)
 
     def cal_L(self, matrix: np.ndarray, worker: int) -> float:
         return float(matrix.diagonal().max()) / 8  # coordinates err independently

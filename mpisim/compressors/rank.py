@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import isqrt
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numba import njit
@@ -17,7 +17,7 @@ from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS
-from mpisim.wire.base import same
+from mpisim.wire.base import Message, same
 from mpisim.wire.factors import Factors, FactorsForm, Shapes, Spectral, SpectralForm, is_sent_itself
 
 SHOWN = 4  # shapes in a message
@@ -49,19 +49,15 @@ class RankK(Compressor):
     lazy = True
 
     def check(self) -> None:
+        self.shapes: Shapes = (nearly_square(self.d),)
         require(self.k >= 1, "compressor.k", self.k, "at least 1")
-        self._set_shapes((nearly_square(self.d),))
 
     def prepare(self, star: Uplink, problem: Objective) -> None:
-        self._set_shapes(problem.shapes or self.shapes)
+        self.shapes = problem.shapes or self.shapes
         full = max(min(shape) for shape in self.shapes)
         named = ", ".join(f"{a} x {b}" for a, b in self.shapes[:SHOWN])
         named += f" and {len(self.shapes) - SHOWN} more" if len(self.shapes) > SHOWN else ""
         require(self.k <= full, "compressor.k", self.k, f"from 1 to {full} for x as {named}")
-
-    def _set_shapes(self, shapes: Shapes) -> None:
-        self.shapes = shapes
-        self.alpha = min(1.0 if is_sent_itself(self.k, s) else self.k / min(s) for s in shapes)
 
     def form(self, draw: Draw) -> FactorsForm:
         return FactorsForm(self.d, draw.workers, self.precision, self.shapes, self.k, self.codec)
@@ -86,7 +82,14 @@ class RankK(Compressor):
                         q[:], p[:] = factors(turned, p.shape[2])
         return Factors(form, values)
 
-    def paper_bits(self, message: Any) -> np.ndarray:
+    @property
+    def alpha(self) -> float:
+        return min(
+            1.0 if is_sent_itself(self.k, shape) else self.k / min(shape) for shape in self.shapes
+        )
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        assert isinstance(message.form, FactorsForm)
         return same(message.form.workers, FLOAT_BITS * message.form.shape[1])
 
 
@@ -112,7 +115,6 @@ class SymmetricRankK(Compressor):
             what = f"{self.name!r} compresses triangles of D (D + 1) / 2 numbers, not {self.d}"
             raise InputError(f"compressor.name: {what}")
         require(1 <= self.k <= self.D, "compressor.k", self.k, f"from 1 to D = {self.D}")
-        self.alpha, self.paper_size = self.k / self.D, FLOAT_BITS * self.k * (self.D + 1)
 
     def form(self, draw: Draw) -> SpectralForm:
         return SpectralForm(self.d, draw.workers, self.precision, self.D, self.k, self.codec)
@@ -125,6 +127,13 @@ class SymmetricRankK(Compressor):
             order = np.argsort(-np.abs(values), kind="stable")[: self.k]
             pairs[i, :, 0], pairs[i, :, 1:] = values[order], vectors.T[order]
         return Spectral(form, rounded(pairs, self.precision.wire))
+
+    @property
+    def alpha(self) -> float:
+        return self.k / self.D
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        return same(message.form.workers, FLOAT_BITS * self.k * (self.D + 1))
 
 
 @njit(cache=True)

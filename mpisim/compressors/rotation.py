@@ -11,7 +11,7 @@ from functools import cache
 from itertools import pairwise
 from math import fsum
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from mpisim.core.numerics.lanes import dot
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS
-from mpisim.wire.base import Form
+from mpisim.wire.base import Form, Message, same
 from mpisim.wire.codecs.bits import round_scales
 from mpisim.wire.composed import Directions, DirectionsForm, Rotated, RotatedForm
 from mpisim.wire.signs import Points, PointsForm, SignsForm
@@ -73,11 +73,6 @@ class Drive(Rotating):
 
     scale: Literal["least", "unbiased"] = "least"
 
-    def check(self) -> None:
-        super().check()
-        self.paper_size = FLOAT_BITS + self.D
-        self.alpha = 1 / 2 if self.scale == "least" else None
-
     def form(self, draw: Draw) -> RotatedForm:
         return self.rotated(draw, SignsForm(self.D, draw.workers, self.precision))
 
@@ -94,6 +89,13 @@ class Drive(Rotating):
                 scales = np.divide(squares, lengths, out=lengths, where=lengths != 0)
         signs = form.inner.pack(round_scales(scales, self.precision.wire), z)  # type: ignore[attr-defined]
         return Rotated(form, signs)
+
+    @property
+    def alpha(self) -> float | None:
+        return 1 / 2 if self.scale == "least" else None
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        return same(message.form.workers, FLOAT_BITS + self.D)
 
 
 @compressor("eden", "EDEN", {"bits": "b"})
@@ -120,7 +122,6 @@ class Eden(Rotating):
     def check(self) -> None:
         super().check()
         require(1 <= self.bits <= 6, "compressor.bits", self.bits, "an integer from 1 to 6")
-        self.paper_size = FLOAT_BITS + self.bits * self.D
         if self.codec == "entropy":
             points = normal_points(self.bits)
             cuts = (points[1:] + points[:-1]) / 2
@@ -146,6 +147,9 @@ class Eden(Rotating):
                 factors = self.D / np.where(along == 0, 1, along)
             scales = round_scales(lengths * factors[:, None], self.precision.wire)
         return Rotated(form, Points(form.inner, scales, which))  # type: ignore[arg-type]
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        return same(message.form.workers, FLOAT_BITS + self.bits * self.D)
 
 
 def shares_of(taken: np.ndarray) -> tuple[float, ...]:
@@ -190,7 +194,6 @@ class RotatedFirst(Rotating):
                 f"compressor.inner.name: {inner.name!r} is not allowed; it must not be fitted to"
                 " the problem, and workers must draw independently"
             )
-        self.omega, self.alpha = inner.omega, inner.alpha
 
     def form(self, draw: Draw) -> RotatedForm:
         return self.rotated(draw, self.inner.form(draw))
@@ -199,7 +202,16 @@ class RotatedFirst(Rotating):
         form = self.form(draw)
         return Rotated(form, self.inner.compress(form.rotate(v), draw))
 
-    def paper_bits(self, message: Any) -> np.ndarray:
+    @property
+    def omega(self) -> float | None:
+        return self.inner.omega
+
+    @property
+    def alpha(self) -> float | None:
+        return self.inner.alpha
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        assert isinstance(message, Rotated)
         return self.inner.paper_bits(message.inner)
 
 
@@ -229,11 +241,7 @@ class Spherical(Compressor):
 
     def check(self) -> None:
         require(1 <= self.bits <= 12, "compressor.bits", self.bits, "an integer from 1 to 12")
-        self.m, self.paper_size = mean_cosine(self.d, self.bits), FLOAT_BITS + self.bits
-        if self.scale == "least":
-            self.alpha = self.m**2
-        else:
-            self.omega = 1 / self.m**2 - 1
+        self.m = mean_cosine(self.d, self.bits)
 
     def form(self, draw: Draw) -> DirectionsForm:
         inner = PointsForm(1, draw.workers, self.precision, np.empty(1 << self.bits))
@@ -245,6 +253,17 @@ class Spherical(Compressor):
         factor = self.m if self.scale == "least" else 1 / self.m
         scales = round_scales(lengths * factor, self.precision.wire)
         return Directions(form, Points(form.inner, scales, form.nearest(v)))
+
+    @property
+    def omega(self) -> float | None:
+        return 1 / self.m**2 - 1 if self.scale == "unbiased" else None
+
+    @property
+    def alpha(self) -> float | None:
+        return self.m**2 if self.scale == "least" else super().alpha
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        return same(message.form.workers, FLOAT_BITS + self.bits)
 
 
 @cache

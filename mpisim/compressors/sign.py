@@ -12,6 +12,7 @@ from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS
+from mpisim.wire.base import Message, same
 from mpisim.wire.codecs.bits import round_scales
 from mpisim.wire.signs import Signs, SignsForm
 
@@ -40,17 +41,11 @@ class ScaledSign(Compressor):
     on_device = True
 
     def check(self) -> None:
-        self.fitted = self.layerwise
-        self._set_layers((self.d,))
+        self.starts, self.fitted = np.array([0, self.d]), self.layerwise
 
     def prepare(self, star: Uplink, problem: Objective) -> None:
         if self.layerwise:
-            self._set_layers(problem.layers)
-
-    def _set_layers(self, lengths: tuple[int, ...]) -> None:
-        self.starts, mean = np.cumsum([0, *lengths]), self.scale == "mean"
-        self.alpha = 1 / max(lengths) if mean else None
-        self.paper_size = FLOAT_BITS * len(lengths) * int(mean) + self.d
+            self.starts = np.concatenate([[0], np.cumsum(problem.layers)])
 
     def fit(self, star: Uplink, diagonals: WorkerRows, n_mu: float) -> None:
         allowed = "false inside 'smooth', where vectors have no layers"
@@ -65,3 +60,11 @@ class ScaledSign(Compressor):
         if self.scale == "one":
             scales = np.where(np.isnan(scales), scales, scales.dtype.type(1))
         return self.form(draw).pack(scales, v)
+
+    @property
+    def alpha(self) -> float | None:
+        return 1 / int(np.diff(self.starts).max()) if self.scale == "mean" else None
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        norms = (len(self.starts) - 1) * int(self.scale == "mean")
+        return same(message.form.workers, FLOAT_BITS * norms + self.d)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numba import njit
@@ -13,9 +13,8 @@ from mpisim.core.errors import InputError
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
-from mpisim.theory.compression import derived
 from mpisim.theory.smoothness import matrices
-from mpisim.wire.base import Carried, CarriedForm, Form
+from mpisim.wire.base import Carried, CarriedForm, Form, Message
 
 
 @compressor("smooth", "smooth", {})
@@ -46,9 +45,6 @@ class Smooth(Compressor):
     rank: int | None = None
     approximation: Literal["diagonal"] | None = None
 
-    shift_omega = derived(lambda c: c.inner.omega)
-    density = derived(lambda c: c.inner.density)
-
     def check(self) -> None:
         self._root = self._matrix_root()
         self.inner = self.bind_inner("inner")
@@ -60,6 +56,8 @@ class Smooth(Compressor):
         self._roots: WorkerRows | None = None
         self._blocks: dict[tuple[int, int], np.ndarray] = {}
         self._cal_L_i = np.zeros(0)
+        self._cal_L: float | None = None
+        self._omega: float | None = None
 
     def _matrix_root(self) -> MatrixRoot:
         types = self.d, self.precision.wire, self.precision.arithmetic
@@ -109,7 +107,7 @@ class Smooth(Compressor):
             bounds[t, 1] = bounds[t, 0] / least[t] if least[t] > 0 else 0.0
         self._cal_L_i = bounds[:, 0]
         worst = star.all_workers(bounds).max(axis=0)
-        self.cal_L_max, self.omega = float(worst[0]), float(worst[1])
+        self._cal_L, self._omega = float(worst[0]), float(worst[1])
 
     def form(self, draw: Draw) -> MappedForm:
         return MappedForm(self.inner.form(draw), self._prepared().rows, self._which(draw))
@@ -134,6 +132,18 @@ class Smooth(Compressor):
         inner = self.inner.compress(products(self._inverses, on_rank, v), draw)
         return Mapped(MappedForm(inner.form, roots.rows, which), inner)
 
+    @property
+    def omega(self) -> float | None:
+        return self._omega
+
+    @property
+    def shift_omega(self) -> float | None:
+        return self.inner.omega
+
+    @property
+    def cal_L_max(self) -> float | None:
+        return self._cal_L
+
     def cal_L_i(self, L_i: np.ndarray) -> np.ndarray:
         return self._cal_L_i
 
@@ -141,7 +151,12 @@ class Smooth(Compressor):
         u = products(self._inverses, np.arange(len(v)), v.astype(self._inverses.dtype))
         return (u.astype(np.float64) ** 2).sum(axis=1)
 
-    def paper_bits(self, message: Any) -> np.ndarray:
+    @property
+    def density(self) -> float:
+        return self.inner.density
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        assert isinstance(message, Mapped)
         return self.inner.paper_bits(message.inner)
 
 

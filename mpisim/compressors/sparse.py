@@ -16,7 +16,7 @@ from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory import quantization as theory
 from mpisim.theory.compression import FLOAT_BITS
-from mpisim.wire.base import Message
+from mpisim.wire.base import Message, same
 from mpisim.wire.fewer import Fewer, FewerForm
 from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
 
@@ -34,8 +34,7 @@ class SeededCompressor(Compressor):
         return self.form(draw).take(v)
 
     def paper_bits(self, message: Message) -> np.ndarray:
-        if self.paper_size is not None:
-            return super().paper_bits(message)
+        assert isinstance(message, Seeded)
         bits, sent = self.precision.bits, message.payload_bits
         return sent if bits == FLOAT_BITS else sent // bits * FLOAT_BITS
 
@@ -51,7 +50,10 @@ class KCoordinates(Compressor):
         allowed = f"an integer from 1 to d = {d}, or a share of d below 1"
         require(share or (isinstance(k, int) and 1 <= k <= d), "compressor.k", k, allowed)
         self.K = max(1, int(k * d)) if share else int(k)
-        self.density = float(self.K)
+
+    @property
+    def density(self) -> float:
+        return float(self.K)
 
 
 @compressor("randk", "RandK", {"k": "K"})
@@ -82,11 +84,6 @@ class RandK(SeededCompressor, KCoordinates):
         require(self.codec == "paper" or not self.shared, "compressor.codec", self.codec, sent)
         if not self.shared:
             self.seeded = self.on_device = False
-        self.paper_size = FLOAT_BITS * self.K
-        if self.scaled:
-            self.omega = self.d / self.K - 1
-        else:
-            self.alpha = self.K / self.d
 
     def form(self, draw: Draw) -> SeededForm | ExplicitForm:  # type: ignore[override]
         scale = self.d / self.K if self.scaled else 1.0
@@ -101,6 +98,17 @@ class RandK(SeededCompressor, KCoordinates):
         if isinstance(form, ExplicitForm):
             return form.take(v, draw.subsets(self.d, self.K))
         return form.take(v)
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        return same(message.form.workers, FLOAT_BITS * self.K)
+
+    @property
+    def omega(self) -> float | None:
+        return self.d / self.K - 1 if self.scaled else None
+
+    @property
+    def alpha(self) -> float | None:
+        return super().alpha if self.scaled else self.K / self.d
 
     def cal_L(self, matrix: np.ndarray, worker: int) -> float | None:
         return theory.cal_L_subsets(matrix, self.K) if self.scaled else None
@@ -130,8 +138,9 @@ class TopK(KCoordinates):
     def check(self) -> None:
         super().check()
         require(self.index_bits >= 0, "compressor.index_bits", self.index_bits, "at least 0")
-        self.paper_size = (FLOAT_BITS + self.index_bits) * self.K
-        self.alpha = self.K / self.d
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        return same(message.form.workers, (FLOAT_BITS + self.index_bits) * self.K)
 
     def form(self, draw: Draw) -> ExplicitForm:
         return ExplicitForm(self.d, draw.workers, self.precision, self.K, self.codec)
@@ -142,6 +151,10 @@ class TopK(KCoordinates):
             indices, values = v.largest(self.K)
             return Explicit(form, indices, rounded(values, self.precision.wire))
         return form.take(v, largest(v, self.K))
+
+    @property
+    def alpha(self) -> float:
+        return self.K / self.d
 
 
 @compressor("randseqk", "RandSeqK", {"k": "K"})
@@ -157,14 +170,14 @@ class RandSeqK(SeededCompressor, KCoordinates):
 
     k: int | float
 
-    def check(self) -> None:
-        super().check()
-        self.omega = self.d / self.K - 1
-
     def form(self, draw: Draw) -> SeededForm:
         first = (draw.uniforms(1) * self.d).astype(np.int64)
         rows = np.sort((first + np.arange(self.K)) % self.d, axis=1)
         return SeededForm.of_rows(self.d, self.precision, rows, self.d / self.K)
+
+    @property
+    def omega(self) -> float:
+        return self.d / self.K - 1
 
 
 @compressor("toplek", "TopLEK", {"k": "K"})
@@ -185,10 +198,6 @@ class TopLEK(KCoordinates):
     k: int | float
     codec: Literal["paper", "entropy"] = "paper"
 
-    def check(self) -> None:
-        super().check()
-        self.alpha = self.K / self.d
-
     def form(self, draw: Draw) -> FewerForm:
         return FewerForm(self.d, draw.workers, self.precision, self.K, self.codec)
 
@@ -200,7 +209,7 @@ class TopLEK(KCoordinates):
             squares = np.take_along_axis(rows, order, axis=1).astype(np.float64) ** 2
             total = squared_norms(np.ascontiguousarray(v, np.float64))
             left = total[:, None] - np.cumsum(np.pad(squares, ((0, 0), (1, 0))), axis=1)
-            target = (1 - self.K / self.d) * total
+            target = (1 - self.alpha) * total
             enough = left <= target[:, None]
             j = np.where(enough.any(axis=1), enough.argmax(axis=1), self.K)[:, None]
             t_j, before = (np.take_along_axis(left, i, 1)[:, 0] for i in (j, np.maximum(j - 1, 0)))
@@ -212,6 +221,10 @@ class TopLEK(KCoordinates):
 
     def paper_bits(self, message: Any) -> np.ndarray:
         return FLOAT_BITS * np.diff(message.ptr)
+
+    @property
+    def alpha(self) -> float:
+        return self.K / self.d
 
 
 @compressor("bernoulli", "Bernoulli", {"p": "p"})
@@ -226,7 +239,6 @@ class Bernoulli(SeededCompressor):
 
     def check(self) -> None:
         require(0 < self.p <= 1, "compressor.p", self.p, "a number in (0, 1]")
-        self.omega, self.density = 1 / self.p - 1, self.p * self.d
 
     def form(self, draw: Draw) -> SeededForm:
         sends = draw.uniforms(1)[:, 0] < self.p
@@ -234,6 +246,14 @@ class Bernoulli(SeededCompressor):
         np.cumsum(sends * self.d, out=ptr[1:])
         indices = np.tile(np.arange(self.d), int(sends.sum()))
         return SeededForm.of(self.d, self.precision, ptr, indices, 1 / self.p)
+
+    @property
+    def omega(self) -> float:
+        return 1 / self.p - 1
+
+    @property
+    def density(self) -> float:
+        return self.p * self.d
 
 
 @compressor("rand-tau", "rand-τ", {"tau": "τ"})
@@ -256,9 +276,7 @@ class RandTau(SeededCompressor):
         require(0 < self._tau <= self.d, "compressor.tau", self._tau, allowed)
         self.p: WorkerRows | None = None
         self._common = np.full(self.d, self._tau / self.d)
-        self.omega = theory.cal_L_independent(np.ones(self.d), self._common)
-        self.density = min(float(self.d), self._tau)
-        self.paper_size = round(FLOAT_BITS * self._tau)
+        self._omega = theory.cal_L_independent(np.ones(self.d), self._common)
 
     def form(self, draw: Draw) -> SeededForm:
         p = self._common if self.p is None else self.p.of(draw)
@@ -269,9 +287,20 @@ class RandTau(SeededCompressor):
         scale = self.d / self._tau if self.p is None else 1 / p[workers, indices]
         return SeededForm.of(self.d, self.precision, ptr, indices, scale)
 
+    @property
+    def omega(self) -> float:
+        return self._omega
+
+    @property
+    def density(self) -> float:
+        return min(float(self.d), self._tau)
+
     def cal_L(self, matrix: np.ndarray, worker: int) -> float:
         p = self._common if self.p is None else self.p.one(worker)
         return theory.cal_L_independent(matrix.diagonal(), p)
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        return same(message.form.workers, round(FLOAT_BITS * self._tau))
 
 
 @compressor("rand-tau-plus", "rand-τ+", {"tau": "τ"})
@@ -295,4 +324,4 @@ class RandTauPlus(RandTau):
         self.p = diagonals.map(lambda row: theory.probabilities(row, self._tau, n_mu))
         workers = range(star.first, star.first + star.m)
         worst = [theory.cal_L_independent(np.ones(self.d), self.p.one(i)) for i in workers]
-        self.omega = float(star.all_workers(np.array(worst).reshape(star.m, 1)).max())
+        self._omega = float(star.all_workers(np.array(worst).reshape(star.m, 1)).max())

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,51 +12,61 @@ from mpisim.core.numerics.eigen import eigvalsh
 FLOAT_BITS = 32  # what the papers charge for one value, whatever the wire precision
 
 
-class Derived:
-    """A constant that follows from others by a formula, unless a class or an object sets it."""
-
-    def __init__(self, formula: Callable[[Any], Any]):
-        self.formula = formula
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        return self if instance is None else self.formula(instance)
-
-
-def derived(formula: Callable[[Any], Any]) -> Any:
-    """`Derived`, with the type of the attribute that it stands for."""
-    return Derived(formula)
-
-
 class CompressorConstants:
-    """Constants of C_1, ..., C_n: R^d -> R^d; a compressor sets those it knows.
-
-    correlated : the workers' draws depend on each other
-    omega : E[C(v)] = v and E|C(v) - v|^2 <= omega |v|^2, or None if C is biased
-    shift_omega : omega in the norm in which DIANA learns its shifts; `smooth` has another norm
-    alpha : E|C(v) - v|^2 <= (1 - alpha) |v|^2, or None if C is not contractive. An unbiased C with
-        omega < 1 is contractive, with alpha = 1 - omega.
-    A, B : of the AB inequality (PermK paper, Assumption 4), or None if C is biased:
-        E|(1/n) sum C_i(a_i) - (1/n) sum a_i|^2 <= A (1/n) sum |a_i|^2 - B |(1/n) sum a_i|^2.
-        omega / n and 0 for workers that draw independently (Lemma 1).
-    by_group : A and B inside groups of workers that draw independently, or None for one group
-    density : zeta, a bound on the expected number of non-zeros of C(v) (MARINA, Def. 1.1)
-    cal_L_max : max_i cal-L_i of SAQ, the smoothness-aware quantization paper; None: omega max_i L_i
-    """
+    """Constants of C_1, ..., C_n: R^d -> R^d; a compressor overrides those it knows."""
 
     name: ClassVar[str]
     d: int
     n: int
-    correlated: bool = False
-    omega: float | None = None
-    shift_omega: float | None = derived(lambda c: c.omega)
-    alpha: float | None = derived(
-        lambda c: None if c.omega is None or c.omega >= 1 else 1 - c.omega
-    )
-    A: float | None = derived(lambda c: None if c.omega is None else c.omega / c.n)
-    B: float | None = derived(lambda c: None if c.omega is None else 0.0)
-    by_group: Groups | None = None
-    density: float = derived(lambda c: float(c.d))
-    cal_L_max: float | None = None
+    correlated: bool = False  # do the workers' draws depend on each other?
+
+    @property
+    def omega(self) -> float | None:
+        """E[C(v)] = v and E|C(v) - v|^2 <= omega |v|^2, or None if C is biased."""
+        return None
+
+    @property
+    def shift_omega(self) -> float | None:
+        """omega in the norm in which DIANA learns its shifts; `smooth` has another norm."""
+        return self.omega
+
+    @property
+    def alpha(self) -> float | None:
+        """E|C(v) - v|^2 <= (1 - alpha) |v|^2, or None if C is not contractive.
+
+        An unbiased C with omega < 1 is contractive, with alpha = 1 - omega.
+        """
+        return 1 - self.omega if self.omega is not None and self.omega < 1 else None
+
+    @property
+    def A(self) -> float | None:
+        """A of the AB inequality (PermK paper, Assumption 4), or None if C is biased:
+
+        E|(1/n) sum C_i(a_i) - (1/n) sum a_i|^2 <= A (1/n) sum |a_i|^2 - B |(1/n) sum a_i|^2.
+
+        omega / n for workers that draw independently (Lemma 1).
+        """
+        return self.omega / self.n if self.omega is not None else None
+
+    @property
+    def B(self) -> float | None:
+        """B of the AB inequality: 0 for workers that draw independently."""
+        return 0.0 if self.omega is not None else None
+
+    @property
+    def by_group(self) -> Groups | None:
+        """A and B inside groups of workers that draw independently, or None for one group."""
+        return None
+
+    @property
+    def density(self) -> float:
+        """zeta: a bound on the expected number of non-zeros of C(v) (MARINA, Def. 1.1)."""
+        return float(self.d)
+
+    @property
+    def cal_L_max(self) -> float | None:
+        """max_i cal-L_i of SAQ, the smoothness-aware quantization paper; None: omega max_i L_i."""
+        return None
 
     def cal_L_i(self, L_i: np.ndarray) -> np.ndarray:
         """cal-L(C_i, L_i) of this rank's workers, shape (m,); without matrices omega L_i.
