@@ -304,8 +304,8 @@ class QuadraticGradients(LazyGradients):
         self, ptr: np.ndarray, indices: np.ndarray, before: np.ndarray | None
     ) -> np.ndarray:
         p, values = self.problem, np.empty(indices.size, self.dtype)
-        ys = None if before is None else _rows(before)
-        kernels.write_coordinates(values, p.t, p.b, p.c, _rows(self.x), ys, ptr, indices)
+        ys = None if before is None else np.atleast_2d(before)
+        kernels.write_coordinates(values, p.t, p.b, p.c, np.atleast_2d(self.x), ys, ptr, indices)
         return values
 
     def largest_less(self, other: LazyRows | np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -326,11 +326,6 @@ class QuadraticGradients(LazyGradients):
         return self.problem.innovations(state).largest(tx, cx, state)
 
 
-def _rows(x: np.ndarray) -> np.ndarray:
-    """Points (d,) or (m, d), shape (1, d) or (m, d)."""
-    return x.reshape(-1, x.shape[-1])
-
-
 def _wide(x: np.ndarray) -> np.ndarray:
-    """`_rows` in float64."""
-    return _rows(x).astype(np.float64, copy=False)
+    """Points (d,) or (m, d) in float64, shape (1, d) or (m, d)."""
+    return np.atleast_2d(x).astype(np.float64, copy=False)

@@ -67,7 +67,7 @@ GROUPS, TOPK = Grid("groups"), Grid("topk")
 MNIST = Grid("autoencoder", {"quick": [], "paper": [*WHOLE, ONE]})
 PUBLISHED_STEPS = [2.0**i / 784 for i in range(-5, 4)]  # 784 features
 BARE = "sweep.problem.lambda=[0.0]"
-MNIST_BARE = Grid("autoencoder", {"quick": [BARE], "paper": [*WHOLE, THREE, BARE]})  # some of MNIST
+MNIST_BARE = Grid("autoencoder", {"quick": [BARE], "paper": [*WHOLE, THREE, BARE]})
 LONG_RUNS = [  # the table's step is that of Figure 2, tuned over its 4000 rounds
     f"sweep.method.stepsize={PUBLISHED_STEPS}",
     "sweep.rows=[{ run = { rounds = 10, log_every = 10 } },"

@@ -141,6 +141,22 @@ def cached(tmp_path, monkeypatch):
     return call
 
 
+UFUNC = """
+import sys
+import mpisim.core.numerics.sums
+sys.path.insert(0, sys.argv[1])
+import halves
+print(halves.half(3.0))
+"""
+
+
+def test_a_ufunc_of_a_plugin_is_kept_too(tmp_path, caching):
+    kernel = '@vectorize(["float64(float64)"], cache=True)\ndef half(x):\n    return x / 2\n'
+    (tmp_path / "halves.py").write_text(f"from numba import vectorize\n\n{kernel}")
+    assert [run(UFUNC, str(tmp_path), env=caching) for _ in range(2)] == [["1.5"]] * 2
+    assert [*tmp_path.rglob("*.nbc")]
+
+
 def file_of(folder):
     [path] = folder.rglob("*.nbc")
     return path

@@ -52,7 +52,7 @@ class Disk:
         self._image.unlink()
 
     def power_up(self) -> None:
-        """Mount it again behind a cut: the journal is replayed."""
+        """Mount it again after a cut: the journal is replayed."""
         self._busy.set()
         self._unmount()
         self._mount()

@@ -1,7 +1,7 @@
 """Starts of one command line, each of which is disturbed, and what is left of them.
 
 Whatever is left must be resumed by the next one, on other ranks, and by the last to the log of an
-undisturbed run. What an exit code 0 has promised must be there, also behind a power cut. Another
+undisturbed run. What an exit code 0 has promised must be there, also after a power cut. Another
 host that sees the files late, as on NFS, resumes too, or refuses with one line and resumes as soon
 as it sees the files as they are.
 """
@@ -46,7 +46,7 @@ STOPPED = "mpisim: stopped by SIGTERM"
 class Start:
     """One start: its ranks and layout, and where the fault is, or when.
 
-    moment : seconds behind the first file, when a process is killed or the power is cut from
+    moment : seconds after the first file, when a process is killed or the power is cut from
         outside; None: the fault happens inside
     """
 

@@ -33,7 +33,7 @@ COMPILER = "numba:compiler_lock"  # held while a kernel is compiled, or loaded f
 FORMAT = 3  # of the files
 CHECK = 64  # bytes of a kernel's file that are the checksum of its name and the others
 
-_enable = Dispatcher.enable_caching
+_enable, _load_all = Dispatcher.enable_caching, caching.Cache.load_overload
 
 
 class KernelFile(caching.IndexDataCacheFile):
@@ -43,6 +43,8 @@ class KernelFile(caching.IndexDataCacheFile):
     A file is written whole, synced and with a checksum, and is executed only if that agrees, and if
     nobody but this user, root and the owner of mpisim could have written it.
     """
+
+    module = ""  # of the kernel; empty for a ufunc, which keeps to Numba's stamp of its source
 
     def load(self, key: Any) -> Any:
         """What `save` has saved for a signature; None if there is nothing that can be used."""
@@ -67,8 +69,8 @@ class KernelFile(caching.IndexDataCacheFile):
         """There is no index to be emptied."""
 
     def _path(self, key: Any) -> Path:
-        stamp, module = self._source_stamp
-        version = short(repr((FORMAT, self._version, stamp, _digest(module))).encode())
+        sources = self._source_stamp, _digest(self.module) if self.module else ""
+        version = short(repr((FORMAT, self._version, *sources)).encode())
         base = self._index_name.removesuffix(".nbi")
         return Path(self._cache_path, f"{base}.{short(repr(key).encode())}.{version}.nbc")
 
@@ -94,7 +96,7 @@ def _enable_if_possible(kernel: Dispatcher) -> None:
     try:
         _enable(kernel)
         file = kernel._cache._cache_file  # type: ignore[attr-defined]
-        file._source_stamp = file._source_stamp, str(kernel.py_func.__module__)
+        file.module = str(kernel.py_func.__module__)
     except RuntimeError:
         report_once(
             "mpisim: each process compiles its kernels, as no folder for them can be written;"
@@ -103,7 +105,12 @@ def _enable_if_possible(kernel: Dispatcher) -> None:
 
 
 def _load(cache: caching.Cache, signature: Any, context: Any) -> Any:
-    """Numba's `load_overload`, which would also load all that the compiler needs, for 0.1 s."""
+    """Numba's `load_overload`, which would also load all that the compiler needs, for 0.1 s.
+
+    A ufunc needs it, as it compiles a loop around its kernel.
+    """
+    if not cache._cache_file.module:  # type: ignore[attr-defined]
+        return _load_all(cache, signature, context)
     rtsys.initialize(context)
     with cache._guard_against_spurious_io_errors():
         return cache._load_overload(signature, context)
