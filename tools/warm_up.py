@@ -106,8 +106,8 @@ def main() -> int:
     ]
     with tempfile.TemporaryDirectory() as folder:
         write_sample(Path(folder) / "sample")
-        os.environ["MPISIM_DATA"] = folder
-        with ProcessPoolExecutor(min(PROCESSES, len(usable_cores()))) as processes:
+        count, data = min(PROCESSES, len(usable_cores())), {"MPISIM_DATA": folder}
+        with ProcessPoolExecutor(count, None, os.environ.update, (data,)) as processes:
             for i, mistake in enumerate(processes.map(run, several)):
                 if i % SHOWN == 0:
                     print(f"      {i} of {len(several)} experiments", flush=True)

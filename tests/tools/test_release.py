@@ -1,6 +1,7 @@
 """What is packaged, and the tools around it."""
 
 import json
+import os
 import re
 import tomllib
 from configparser import ConfigParser
@@ -81,8 +82,9 @@ def test_the_picture_holds_todays_numbers():
 def test_runs_of_the_warm_up_succeed(monkeypatch, capsys):
     some = sampled(warm_up.experiments(), 12)
     monkeypatch.setattr(warm_up, "experiments", lambda: some)
+    before = dict(os.environ)
     assert warm_up.main() == 0
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err == "" and os.environ == before
 
 
 GRID = tomllib.loads((Path(demo.__file__).with_name("grid.toml")).read_text())
