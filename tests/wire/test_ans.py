@@ -71,7 +71,7 @@ TERNARY, NEARLY = {"name": "qsgd", "s": 1}, {"name": "quant-plus", "beta": 30.0}
     ids=str,
 )
 def test_bits_are_near_the_entropy_of_the_source(table, kind, d, above):
-    assert 0.99 < bits_above_source(table, kind, d) < 1 + above
+    assert 0.97 < bits_above_source(table, kind, d) < 1 + above  # below 1: what a sample is off
 
 
 ROTATED = [
