@@ -135,22 +135,26 @@ def sweep(folder: Path) -> None:
     assert [(p.ranks, p.status) for p in ended] == [(None, "done"), (2, "done"), (4, "done")]
 
 
-def terminate(folder: Path, runs: int) -> None:
-    """SIGTERM to this process as soon as it hears it and so many runs have logs in the folder."""
-    while signal.getsignal(signal.SIGTERM) == signal.SIG_DFL or len([*folder.glob("*.h5")]) < runs:
+def terminate(folder: Path, runs: int, processes: list[int]) -> None:
+    """SIGTERM to them as soon as this one notes it and so many runs have logs in the folder."""
+    while signal.getsignal(signal.SIGTERM) is ignored or len([*folder.glob("*.h5")]) < runs:
         time.sleep(0.01)
-    os.kill(os.getpid(), signal.SIGTERM)
+    for process in processes:
+        os.kill(process, signal.SIGTERM)
+
+
+def ignored(number: int, frame: object) -> None:
+    """A SIGTERM before the sweep begins on this rank, or after its end, does nothing."""
 
 
 def stopped(folder: Path) -> None:
     """SIGTERM reaches all ranks, also those that sleep; the sweep ends with the run."""
     tables = table(MARINA, RANDK, rounds=10**7, log_every=10**6, ranks=2)
     _, points = grid.points(tables | {"sweep": {"run": {"seed": [1, 2]}}}, [], "logs")
-    place = folder / "stopped"
-    alarm = threading.Thread(target=terminate, args=(place, 1))
-    alarm.start()
+    place, processes = folder / "stopped", WORLD.allgather(os.getpid())
+    if WORLD.rank == 0:
+        threading.Thread(target=terminate, args=(place, 1, processes)).start()
     ended = executor.sweep(place, points, WORLD)
-    alarm.join()
     assert [p.status for p in ended] == ["terminated", ""]
 
 
@@ -193,7 +197,7 @@ def stopped_side_by_side(folder: Path) -> None:
     _, points = grid.points(tables | {"sweep": sweep}, [], "logs")
     place = folder / "stopped side by side"
     if WORLD.rank == 2:
-        threading.Thread(target=terminate, args=(place, 4)).start()
+        threading.Thread(target=terminate, args=(place, 4, [os.getpid()])).start()
     ended = executor.sweep(place, points, WORLD)
     assert Counter(p.status for p in ended) == {"terminated": 4, "": 8}
     assert all(p.ranks is None for p in ended if p.status)
@@ -204,6 +208,7 @@ def main() -> int:
     wrong = 0
     folder = tempfile.TemporaryDirectory() if WORLD.rank == 0 else None
     place = Path(WORLD.bcast(folder.name if folder else ""))
+    signal.signal(signal.SIGTERM, ignored)
     checks = results_and_errors, one_run, sweep, stopped, side_by_side
     for check in (*checks, stopped_side_by_side):
         try:
