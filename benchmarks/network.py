@@ -97,11 +97,14 @@ def measured(args: argparse.Namespace) -> tuple[dict[str, float], float, str]:
 
 
 def device_name(device) -> str:
-    """What the device is."""
+    """What the device is; of an accelerator, also the most memory that PyTorch took of it."""
     import torch
 
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
-    return f"{name}, PyTorch {torch.__version__}"
+    if device.type != "cuda":
+        return f"CPU, PyTorch {torch.__version__}"
+    most = torch.cuda.max_memory_reserved(device) / 2**30
+    name = torch.cuda.get_device_name(device)
+    return f"{name}, {most:.1f} GiB of it, PyTorch {torch.__version__}"
 
 
 def show(phases: dict[str, float], row: float, what: str) -> None:

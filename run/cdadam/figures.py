@@ -14,7 +14,7 @@ from .images import FIG1, FIG3, LOOKS, RIVALS, Curves, over
 
 CIFAR = ["problem.data=cifar10", "problem.samples=0", "problem.augment=true"]
 INSTEAD = {"cifar10-part": "generated"}
-BIG = ["problem.width=1.0", "problem.pool=1", "run.rounds=4882", "run.log_every=98"]
+FULL = ["problem.width=1.0", "problem.pool=1"]
 START = ["problem.workers=8", "method.batch=128", "run.rounds=490", "run.log_every=10"]
 # The quick figures' networks: README.md says how they were found.
 STANDS_IN = "ResNet-18 (quick: small-cnn)"
@@ -24,8 +24,10 @@ THIN = {
     "vgg16": [*SHORT, "problem.width=0.125"],
     "wrn-16-4": [*SHORT, "problem.width=0.25", "problem.pool=4"],
 }
-# The paper's networks and images, on the quick figures' part of the data.
-WHOLE = ["problem.pool=1", "run.rounds=300", "run.log_every=50", "sweep.run.seed=[1]"]
+# The paper's networks, images, batch and rounds, on the quick figures' part of the data.
+BIG = ["run.rounds=4882", "run.log_every=98"]
+WHOLE = ["problem.pool=1", "problem.augment=true", "method.batch=128", *BIG, "sweep.run.seed=[1]"]
+WHOLE += ["problem.tf32=true"]  # PyTorch's own default for convolutions
 TABLE2 = [
     "problem.model=resnet18",
     "sweep.folder=logs/cdadam-table2",
@@ -72,7 +74,11 @@ TIMED = Grid(
     methods=table2.METHODS,
     instead=INSTEAD,
 )
-SIZES = Grid("fig11", {"quick": [], "paper": [*CIFAR, *BIG]}, instead=INSTEAD)
+SIZES = Grid(
+    "fig11",
+    {"quick": [], "paper": [*CIFAR, *FULL, *BIG]},
+    instead=INSTEAD,
+)
 FOUR_SETS = ['sweep.problem.data=["phishing", "mushrooms", "a9a", "w8a"]']
 LONG = [*FOUR_SETS, "run.rounds=10000", "run.log_every=10"]
 LOGISTIC = Grid("logistic", {"quick": [], "paper": LONG})

@@ -1,4 +1,7 @@
-"""Started by test_problem under mpirun on 2 ranks: networks on 1 and 2 ranks, bit by bit."""
+"""Started by tests under mpirun on 2 ranks: networks on 1 and 2 ranks, bit by bit.
+
+The word of the command line is the device.
+"""
 
 import sys
 import tempfile
@@ -15,10 +18,11 @@ from tests.resumes import differences
 SIGN, RANDK = {"name": "scaled-sign"}, {"name": "randk", "k": 100}
 
 
-def experiments():
+def experiments(device: str):
     """With batch norm, augmentation, minibatches and full gradients."""
-    yield network({"name": "cd-adam", "batch": 9}, SIGN, rounds=4, augment=True, columns=["pi"])
-    yield network({"name": "vr-marina", "batch": 9, "p": 0.5}, RANDK, rounds=4)
+    adam, run = {"name": "cd-adam", "batch": 9}, {"device": device, "columns": ["pi"]}
+    yield network(adam, SIGN, 4, augment=True, **run)
+    yield network({"name": "vr-marina", "batch": 9, "p": 0.5}, RANDK, 4, device=device)
 
 
 def main() -> int:
@@ -26,7 +30,7 @@ def main() -> int:
     world = MPI.COMM_WORLD
     different = int(local_rank() != world.Split_type(MPI.COMM_TYPE_SHARED).rank)
     with tempfile.TemporaryDirectory() as folder:
-        for tables in experiments():
+        for tables in experiments(sys.argv[1]):
             logs = [Path(folder) / f"{ranks}.h5" for ranks in (1, 2)]
             if world.rank == 0:
                 run_tables(tables, logs[0], force=True)

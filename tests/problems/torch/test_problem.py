@@ -225,6 +225,6 @@ def test_layers_are_the_networks_tensors(compressor, tmp_path):
 @pytest.mark.mpi
 def test_the_same_on_1_and_2_ranks():
     pytest.importorskip("torch")
-    job = mpirun(2, "-m", "tests.problems.torch.layouts", cwd=ROOT)
+    job = mpirun(2, "-m", "tests.problems.torch.layouts", "cpu", cwd=ROOT)
     assert job.returncode == 0, job.stdout[-3000:] + job.stderr[-3000:]
     assert job.stdout.count("the same") == 2

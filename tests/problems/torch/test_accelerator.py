@@ -1,0 +1,72 @@
+"""Runs on an accelerator; all are skipped where PyTorch has none."""
+
+import sys
+
+import numpy as np
+import pytest
+import tomli_w
+
+from tests.comm.jobs import ROOT, ended, mpirun, needs_mpirun
+from tests.helpers import columns, run_tables, without_rehearsal
+from tests.methods.test_tensors import KEYS, pairs
+from tests.problems.torch.support import network
+from tests.resumes import differences
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no accelerator")
+
+
+@pytest.fixture(autouse=True)
+def once(monkeypatch):
+    without_rehearsal(monkeypatch)
+
+
+def trained(path, method, compressor, device, **run):
+    """The columns of a run's log."""
+    keys = {"name": method, "stepsize": 0.01} | KEYS.get(method, {})
+    run_tables(network(keys, compressor, device=device, workers=6, **run), path)
+    return columns(path)
+
+
+@pytest.mark.drawn(5)
+@pytest.mark.parametrize(
+    ("method", "compressor"),
+    list(pairs()),
+    ids=lambda spec: spec if type(spec) is str else spec["name"],
+)
+def test_the_bits_and_to_rounding_the_losses_of_the_cpu(method, compressor, tmp_path):
+    run = {"dtype": "float64", "wire": "float64"}
+    here = trained(tmp_path / "here.h5", method, compressor, "cpu", **run)
+    there = trained(tmp_path / "there.h5", method, compressor, "accelerator", **run)
+    for name, values in here.items():
+        if name.startswith("bits"):
+            assert np.array_equal(there[name], values), name
+        elif not name.startswith("time_"):
+            assert np.allclose(there[name], values, rtol=1e-8, atol=1e-14), name
+
+
+@pytest.mark.parametrize("arithmetic", [{}, {"tf32": True}, {"mixed": True}], ids=str)
+def test_a_run_repeats_bit_by_bit(arithmetic, tmp_path):
+    """With augmentation, and convolutions of many channels, which cuDNN has algorithms for."""
+    tables = network({"name": "cd-adam", "batch": 9}, {"name": "scaled-sign"}, augment=True)
+    tables["problem"] |= {"device": "accelerator", "model": "resnet18", "width": 0.5} | arithmetic
+    paths = [tmp_path / f"{i}.h5" for i in (1, 2)]
+    for path in paths:
+        run_tables(tables, path)
+    assert differences(*paths) == []
+
+
+@needs_mpirun
+def test_the_same_on_1_and_2_ranks():
+    job = mpirun(2, "-m", "tests.problems.torch.layouts", "accelerator", cwd=ROOT)
+    assert job.returncode == 0, job.stdout[-3000:] + job.stderr[-3000:]
+    assert job.stdout.count("the same") == 2
+
+
+def test_processes_side_by_side(tmp_path):
+    """CUDA does not survive a fork: the process that starts the others must not have begun it."""
+    tables = network({"name": "cd-adam", "batch": 9}, {"name": "scaled-sign"}, device="accelerator")
+    file = tmp_path / "sweep.toml"
+    file.write_text(tomli_w.dumps(tables | {"sweep": {"run": {"seed": [1, 2, 3]}}}))
+    command = "-m", "mpisim", "sweep", str(file), "--jobs", "2", "--out", str(tmp_path / "logs")
+    assert "3 points: 3 done" in ended(sys.executable, *command).stdout
