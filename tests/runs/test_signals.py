@@ -104,6 +104,7 @@ def helper(tmp_path):
     process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
     signal.signal(signal.SIGINT, before)
     while not catches_ctrl_c(process.pid):
+        assert process.poll() is None
         time.sleep(1e-3)
     return process
 
