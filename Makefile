@@ -94,7 +94,7 @@ demo: $(STAMP) ## what compression is for: five methods, each with its best step
 test: $(STAMP) ## all tests (MPISIM_DATA=FOLDER lets those on real data run)
 	@$(ENV) && .venv/bin/python -m pytest -n 3 --dist worksteal $(ARGS)
 
-trial: $(STAMP) ## faults in 200 real jobs, kills, power cuts, races, Slurm, corrupted messages, 1 million rounds, all layouts (docs/concepts/trust.md)
+trial: $(STAMP) ## faults in 250 real jobs, kills, power cuts, races, Slurm, corrupted messages, 1 million rounds, all layouts (docs/concepts/trust.md)
 	@$(ENV) && .venv/bin/python -m tests.trials $(ARGS)
 
 nightly: $(STAMP) ## trials drawn at random, for an hour
