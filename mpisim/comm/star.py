@@ -113,6 +113,7 @@ class Star(Network):
         v : (d,), for all, or (n, d), a row for each; off the server, anything that ends with d
         draw : of an upload; its senders alone receive, compressed with the same random numbers:
             the coordinates that they have sent
+
         Returns what this rank's receivers decode, shape (m, d). Collective.
         """
         self.clock.to(SERVER)
