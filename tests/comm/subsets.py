@@ -152,9 +152,12 @@ def stopped(folder: Path) -> None:
     tables = table(MARINA, RANDK, rounds=10**7, log_every=10**6, ranks=2)
     _, points = grid.points(tables | {"sweep": {"run": {"seed": [1, 2]}}}, [], "logs")
     place, processes = folder / "stopped", WORLD.allgather(os.getpid())
+    alarm = threading.Thread(target=terminate, args=(place, 1, processes))
     if WORLD.rank == 0:
-        threading.Thread(target=terminate, args=(place, 1, processes)).start()
+        alarm.start()
     ended = executor.sweep(place, points, WORLD)
+    if WORLD.rank == 0:
+        alarm.join()  # no signal comes in the next sweep
     assert [p.status for p in ended] == ["terminated", ""]
 
 
