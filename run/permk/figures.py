@@ -33,6 +33,7 @@ LONG = [
     "run.log_every=100",
     "run.stop={ divergence = 1e3 }",  # 20,000 rounds, whatever they cost
     f"sweep.multiples={MULTIPLES}",
+    "sweep.run.seed=[1, 2, 3, 4, 5]",
 ]
 PL = [
     "problem.lambda=1e-4",
