@@ -29,10 +29,9 @@ def pairs(n: int, k: int, bits: float) -> list[str]:
     ]
 
 
-PAIRS = pairs(10, 100, 125e6) + pairs(1000, 1, 640e3) + pairs(10_000, 1, 400e3)
+PAIRS = pairs(10, 100, 125e6) + pairs(1000, 1, 1.28e6) + pairs(10_000, 1, 640e3)
 LONG = [
     f"sweep.pair=[{', '.join(PAIRS)}]",
-    "run.rounds=40000",
     "run.log_every=100",
     f"sweep.multiples={MULTIPLES}",
     "sweep.run.seed=[1, 2, 3, 4, 5]",
