@@ -30,6 +30,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.machine import ReadingBudget, reading_budget
 
 FILE_SECONDS = 0.05  # of the processor for each file, besides the budget: what most logs take
+FILE_BYTES = 1 << 20  # of content for each file, likewise
 WALL_SECONDS = 120.0  # for a process that waits, for a disk that does not answer, say
 TOGETHER = 64  # files that one process reads, in far less than the seconds that it has
 CODE_BYTES = 1 << 29  # of memory that reading takes besides the content
@@ -67,6 +68,7 @@ def run_isolated(path: Path | str, read: Callable[[], T], files: int = 1) -> T:
     """
     with reading_budget() as budget:
         budget.seconds += FILE_SECONDS * files
+        budget.bytes += FILE_BYTES * files
         before = _children_seconds()
         try:
             return _run_isolated(path, read, budget)

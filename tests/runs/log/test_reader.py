@@ -173,6 +173,16 @@ def test_all_that_a_command_reads_has_one_limit_in_time(tmp_path, monkeypatch):
         run_each(paths, read)
 
 
+def test_many_logs_do_not_use_up_the_memory_of_a_command(tmp_path, monkeypatch):
+    """Studies read thousands: a megabyte for each comes on top. A larger file still needs more."""
+    monkeypatch.setenv("MPISIM_READ_GIGABYTES", "0.001")
+    paths = [tmp_path / str(number) for number in range(10)]
+    with reading_budget():
+        assert [len(one) for one in run_each(paths, lambda _: bytes(10**6))] == 10 * [10**6]
+        with pytest.raises(InputError, match="GB of memory"):
+            run_isolated("x", lambda: bytes(2 * 10**7))
+
+
 def test_a_small_budget_leaves_memory_for_the_code(monkeypatch):
     monkeypatch.setenv("MPISIM_READ_GIGABYTES", "0.001")
     assert run_isolated("some.h5", lambda: len(bytes(1 << 28))) == 1 << 28
