@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -38,13 +39,14 @@ Task = tuple[int, float]  # n, noise
 Groups = dict[Task, dict[str, BestSteps]]
 
 
-def tuned(logs: list[Log]) -> Groups:
+def tuned(logs: list[Log], names: Collection[str]) -> Groups:
     """{(n, noise): {compressor: its steps, the best first}}, by n and noise.
 
-    The best step needs the fewest bits to the target that all methods of a task reach.
+    The best step needs the fewest bits to the target that all ``names`` reach on a task.
     """
     groups: Groups = {}
-    for steps in best_steps(logs, BITS):
+    compared = [log for log in logs if log.config["compressor"]["name"] in names]
+    for steps in best_steps(compared, BITS):
         config = steps.logs[0].config
         task = int(config["problem"]["workers"]), float(config["problem"]["noise"])
         groups.setdefault(task, {})[str(config["compressor"]["name"])] = steps
@@ -86,7 +88,7 @@ def largest_tried(logs: list[Log]) -> dict[tuple[Task, str], float]:
 
 def draw(shown: dict[str, int], logs: list[Log]) -> Any:
     """A row for each n, a column for each noise; ``shown`` best steps of each compressor."""
-    groups = tuned(logs)
+    groups = tuned(logs, shown)
     sizes = sorted({n for n, _ in groups})
     noises = sorted({noise for _, noise in groups})
 
