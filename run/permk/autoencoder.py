@@ -1,12 +1,12 @@
 """Figures 2 and 8 to 10: the autoencoder, f(x^k) over the bits that every node has sent.
 
 MARINA + PermK, MARINA + RandK and EF21 + TopK with steps that are powers of two. The best needs the
-fewest bits to the deepest tenth that all reach.
+fewest bits to the deepest tenth that all methods of a figure reach. Claims compare two at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import log2
 from typing import Any
 
@@ -59,10 +59,14 @@ def unregularised(logs: Sequence[Log]) -> list[Log]:
     return [log for log in logs if log.config["problem"]["lambda"] == 0]
 
 
-def tuned(logs: Sequence[Log]) -> Groups:
-    """The best steps of each panel and method: the fewest bits to the common tenth."""
+def tuned(logs: Sequence[Log], names: Collection[str]) -> Groups:
+    """The best steps of each panel and compressor.
+
+    The best step needs the fewest bits to the tenth that all ``names`` reach in a panel.
+    """
     groups: Groups = {}
-    for steps in best_steps(logs, BITS, GAP, TENTHS):
+    compared = [log for log in logs if log.config["compressor"]["name"] in names]
+    for steps in best_steps(compared, BITS, GAP, TENTHS):
         log = steps.logs[0]
         groups.setdefault(panel_of(log), {})[str(log.attrs["compressor"])] = steps
     return dict(sorted(groups.items()))
@@ -76,7 +80,7 @@ def draw(
     logs: Sequence[Log],
 ) -> Any:
     """A row for each kind of bits and lambda, a column for each p-hat, with ``curves`` in each."""
-    groups = tuned(logs)
+    groups = tuned(logs, compressors)
     lambdas, ps = (sorted({panel[i] for panel in groups}) for i in (0, 1))
     rows = [(bits, one) for bits in axes for one in lambdas]
 
@@ -92,18 +96,18 @@ def draw(
         labels=[f"λ = {lambda_:g}\n{LOSS.label(logs[0])}" for _, lambda_ in rows],
         titles=[rf"$\hat{{p}}$ = {p:g}" for p in ps],
         entries=panels.entries_of({PAIRS[name]: LOOKS[name] for name in compressors}),
-        title=f"{title}: {_setting(logs, groups, compressors)}",
+        title=f"{title}: {_setting(logs, groups)}",
     )
 
 
-def _setting(logs: Sequence[Log], groups: Groups, compressors: Sequence[str]) -> str:
+def _setting(logs: Sequence[Log], groups: Groups) -> str:
     """Size and length of the runs, and how many steps are not shown, for a title."""
     problem, run = logs[0].config["problem"], logs[0].config["run"]
     d, code = logs[0].attrs["dimension"], problem["code_size"]
     size = f"n = {logs[0].n}, {problem['images']} images, $d_e$ = {code}, d = {d}"
     bits = run.get("stop", {}).get("paper_bits_up")
     length = f"{bits / 1e3:g} kbit a worker" if bits else f"{run['rounds']} rounds"
-    shown = [steps for one in groups.values() for name, steps in one.items() if name in compressors]
+    shown = [steps for one in groups.values() for steps in one.values()]
     tried, well = sum(len(s.tried) for s in shown), sum(len(s.steps) for s in shown)
     left = f"; {tried - well} of {tried} steps rise or diverge, and are left out"
     return f"{size}, {length}{left * (well < tried)}"

@@ -11,7 +11,7 @@ from mpisim.runs.log.reader import Log
 
 from . import comparison
 from .autoencoder import BITS, GAP, NAMES, SENT, Groups, Panel, tuned, unregularised
-from .comparison import Saying, sayings
+from .comparison import WITH_RANDK, WITH_TOPK, Saying, sayings
 
 QUOTES = sayings("autoencoder")
 ALIKE, APART = 0.9, 0.5  # p-hat from which shards count as alike, and up to which as different
@@ -21,14 +21,15 @@ SMALL = 1e-5  # A.7 says lambda in {0, 0.00001}
 
 def fig2(logs: Sequence[Log]) -> Iterator[Claim]:
     """What Section 5.2 says of the three methods, by p-hat."""
-    groups = tuned(unregularised(logs))
-    between = [panel for panel in groups if APART < panel[1] < ALIKE]
-    yield _ahead(groups, groups, ("permk", "randk"), QUOTES["all"])
-    yield _ahead(groups, _alike(groups), ("permk", "topk"), QUOTES["more_alike"])
-    same = [better(groups, panel, "permk", "topk", "around") for panel in between]
+    pairs = WITH_RANDK, WITH_TOPK, ("topk", "randk")
+    against_randk, against_topk, others = (tuned(unregularised(logs), pair) for pair in pairs)
+    yield _ahead(against_randk, against_randk, WITH_RANDK, QUOTES["all"])
+    yield _ahead(against_topk, _alike(against_topk), WITH_TOPK, QUOTES["more_alike"])
+    between = [panel for panel in against_topk if APART < panel[1] < ALIKE]
+    same = [better(against_topk, panel, *WITH_TOPK, "around") for panel in between]
     yield state("PermK and TopK need almost the same bits", *QUOTES["between"], same)
-    yield _ahead(groups, _unlike(groups), ("topk", "permk"), QUOTES["unlike"])
-    for less in ("topk", "permk"):
+    yield _ahead(against_topk, _unlike(against_topk), ("topk", "permk"), QUOTES["unlike"])
+    for less, groups in (("topk", others), ("permk", against_randk)):
         gains = [better(groups, panel, less, "randk", "significantly") for panel in _unlike(groups)]
         text = f"{NAMES[less]} significantly outperforms RandK"
         yield state(text, *QUOTES["unlike"], gains)
@@ -36,29 +37,29 @@ def fig2(logs: Sequence[Log]) -> Iterator[Claim]:
 
 def fig8(logs: Sequence[Log]) -> Iterator[Claim]:
     """PermK is ahead where shards are alike, for any lambda, and by more the larger lambda is."""
-    groups = tuned(logs)
-    ps = sorted({panel[1] for panel in groups})
-    for more in ("randk", "topk"):
-        yield _ahead(groups, _alike(groups), ("permk", more), QUOTES["any"])
-    for more in ("randk", "topk"):
+    pairs = {pair: tuned(logs, pair) for pair in (WITH_RANDK, WITH_TOPK)}
+    for pair, groups in pairs.items():
+        yield _ahead(groups, _alike(groups), pair, QUOTES["any"])
+    for (_, more), groups in pairs.items():
         text = f"the larger λ, the fewer bits PermK needs compared to {NAMES[more]}"
+        ps = sorted({panel[1] for panel in groups})
         yield state(text, *QUOTES["larger"], [_by_lambda(groups, p, more) for p in ps])
 
 
 def fig9(logs: Sequence[Log]) -> Iterator[Claim]:
     """PermK is better than RandK everywhere, and tolerates larger steps."""
-    groups = tuned(logs)
-    yield _ahead(groups, groups, ("permk", "randk"), QUOTES["in_all"])
+    groups = tuned(logs, WITH_RANDK)
+    yield _ahead(groups, groups, WITH_RANDK, QUOTES["in_all"])
     steps = [larger_steps(groups, panel, "randk") for panel in groups]
     yield state("PermK tolerates larger steps than RandK, as in A.3", *QUOTES["reproduce"], steps)
 
 
 def fig10(logs: Sequence[Log]) -> Iterator[Claim]:
     """PermK is ahead where shards are alike; TopK where they are not and lambda is small."""
-    groups = tuned(logs)
+    groups = tuned(logs, WITH_TOPK)
     larger = [larger_steps(groups, panel, "topk") for panel in _alike(groups)]
     yield state("PermK tolerates larger steps than TopK", *QUOTES["tolerates"], larger)
-    yield _ahead(groups, _alike(groups), ("permk", "topk"), QUOTES["tolerates"])
+    yield _ahead(groups, _alike(groups), WITH_TOPK, QUOTES["tolerates"])
     same = [same_steps(groups, panel, "topk") for panel in _unlike(groups)]
     yield state("PermK tolerates about the same steps as TopK", *QUOTES["same_steps"], same)
     small = [panel for panel in _unlike(groups) if panel[0] <= SMALL]

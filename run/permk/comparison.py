@@ -16,6 +16,9 @@ from mpisim.analysis.study import BestSteps, quotes
 K = TypeVar("K")
 Saying = tuple[str, str]  # the paper's words, and where they stand
 
+# PermK is compared with one other at a time: a third method does not move their target.
+WITH_RANDK, WITH_TOPK = ("permk", "randk"), ("permk", "topk")
+
 
 def sayings(experiment: str) -> dict[str, Saying]:
     """What the paper says of one experiment, by name."""

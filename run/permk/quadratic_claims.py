@@ -11,7 +11,7 @@ from mpisim.analysis.study import BestSteps
 from mpisim.runs.log.reader import Log
 
 from . import comparison
-from .comparison import Saying, gains, more_is_saved, sayings
+from .comparison import WITH_RANDK, WITH_TOPK, Saying, gains, more_is_saved, sayings
 from .quadratic import (
     BITS,
     METHODS,
@@ -27,8 +27,6 @@ from .quadratic import (
 QUOTES = sayings("quadratic")
 HOMOGENEOUS = 0.2  # noise up to which the paper has L_± <= 0.21
 SOME, MANY = 1000, 10000
-# PermK is compared with one other at a time: a third method does not move their target.
-WITH_RANDK, WITH_TOPK = ("permk", "randk"), ("permk", "topk")
 APART = 1.5  # theory steps differ by a few percent: a difference within a power of 2 is a tie
 SAME = 1.1  # predictions within this factor have no order
 
