@@ -138,18 +138,26 @@ def order(case: Case, method: str) -> float:
         G, L_pm = s.groups.groups.sizes[0], float(s.groups.L_pm.max())  # the largest of a group
         floats = min(s.d * c.L, s.d / G * c.L + s.d / sqrt(s.n) * L_pm)  # (51)
     else:
-        floats = communication(method, s.n, s.d, c.L, c.L_pm if method == "permk" else c.L_plus)
-    if s.condition == "nonconvex":
-        return FLOAT_BITS * floats * case.delta / case.epsilon**2
-    return FLOAT_BITS * max(floats / s.mu, 0.0 if method == "topk" else s.d) * case.log_ratio
+        L_x = c.L_pm if method == "permk" else c.L_plus
+        floats = communication(method, s.n, s.d, c.L, L_x, s.mu if s.condition == "PL" else None)
+    number = case.delta / case.epsilon**2 if s.condition == "nonconvex" else case.log_ratio
+    return FLOAT_BITS * floats * number
 
 
-def communication(method: str, n: int, d: int, L_minus: float, L_variance: float) -> float:
-    """Table 4 without Delta_0 / epsilon. L_variance : L_± for PermK, L_+ for RandK."""
-    if method == "topk":
-        return d * L_minus
-    least = max(1.0, d / n) if method == "permk" or d < n else 0.0
-    return min(d * L_minus, least * L_minus + d / sqrt(n) * L_variance)
+def communication(
+    method: str, n: int, d: int, L_minus: float, L_x: float, mu: float | None = None
+) -> float:
+    """Table 4 without Delta_0 / epsilon, or Table 6 if ``mu`` is given.
+
+    L_x : L_± for PermK, L_+ for RandK
+    """
+    floats = d * L_minus
+    if method != "topk":
+        least = max(1.0, d / n) if method == "permk" or d < n else 0.0
+        floats = min(floats, least * L_minus + d / sqrt(n) * L_x)
+    if mu is None:
+        return floats
+    return floats / mu if method == "topk" else max(floats / mu, d)
 
 
 def equation_51(s: Setting) -> bool:

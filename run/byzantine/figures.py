@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from mpisim.analysis import style
 from mpisim.analysis.claims import Claim, Evidence, decided, state
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.study import Figure, Grid, Line, Lines, value_of
-from mpisim.analysis.study.tuning import QUESTION
+from mpisim.analysis.study import QUESTION, Figure, Grid, Line, Lines, value_of
 from mpisim.runs.log.reader import Log
 
 BITS = Axis("bits_up", log=False)

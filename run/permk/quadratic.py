@@ -58,15 +58,16 @@ def _share(logs: list[Log]) -> float:
     return max(float(values[-1] / values[0]) for values in map(GRADIENT.values, logs))
 
 
-def communication(log: Log, compressor: str) -> float:
-    """What Table 4 has for the task of a run, without Delta^0 / epsilon."""
+def communication(log: Log, compressor: str, table: int) -> float:
+    """What Table 4 has for the task of a run, without Delta^0 / epsilon; or Table 6, under PL."""
     keys = {key: value for key, value in log.config["problem"].items() if key != "name"}
     keys["lambda_"] = keys.pop("lambda")
     task = Quadratic(**keys)
     task.load(log.n, 0, log.n, int(log.attrs["seed"]), np.dtype(np.float64))
     known, d = task.closed_form, task.dimension
     L_x = known.L_pm if compressor == "permk" else known.L_plus
-    return permk_tables.communication(compressor, log.n, d, known.L, L_x)
+    mu = task.lambda_ if table == 6 else None
+    return permk_tables.communication(compressor, log.n, d, known.L, L_x, mu)
 
 
 def tolerated(steps: BestSteps | None) -> float:

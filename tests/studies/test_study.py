@@ -250,7 +250,8 @@ def test_settings(name, scale):
 def test_settings_that_depend_on_each_other():
     for point in points_of("marina-fig1", "quick")[1]:  # the same bits for all
         assert point["run"]["rounds"] * 32 == point["run"]["stop"]["bits_up"]
-    for name, condition in (("permk-fig1", None), ("permk-fig3", "PL")):  # Theorem 5's step
+    conditions = {"permk-fig1": None, "permk-fig3": "PL", "permk-table6": "PL"}  # Theorem 5's step
+    for name, condition in conditions.items():
         steps = [point["method"]["stepsize"] for point in points_of(name, "paper")[1]]
         assert {dict(s).get("condition") for s in steps if s != "theory"} == {condition}
     for method in (point["method"] for point in points_of("cdadam-fig1", "quick")[1]):

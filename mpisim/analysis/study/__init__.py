@@ -3,6 +3,7 @@
 from mpisim.analysis.study.figure import Figure, Job, Measurement, Study, find, load, quotes
 from mpisim.analysis.study.grids import Grid, Grids
 from mpisim.analysis.study.tuning import (
+    QUESTION,
     BestSteps,
     Line,
     Lines,
