@@ -33,6 +33,7 @@ from tools.gallery import GALLERY, gallery
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 12.0  # that the runs of a comparison took
+FIVE = r"([<>] )?\S+ times \(95%: \S+ to \S+, [5-9] seeds"
 HOLDS, FAILS, CROSSES, TIE, UNDECIDED = Verdict
 CLAIM = Claim("A beats B", "A is better", "Section 1", "2 times", HOLDS)
 OF = Provenance(
@@ -293,6 +294,19 @@ def test_what_is_on_record_is_current():
             assert one.provenance.study == folder.parent.name
             assert 0 < (folder / one.picture).stat().st_size <= files.LIMIT, one.picture
     assert (ROOT / GALLERY).read_text() == gallery(ROOT)
+
+
+def test_ten_seeds_where_five_do_not_decide():
+    """At quick, where a run takes less than ten seconds in the mean."""
+    few = []
+    for file in ROOT.glob("run/*/results/*.quick.claims.json"):
+        of = json.loads(file.with_name(file.name.replace("claims", "provenance")).read_text())
+        if of["seconds"] < 10 * sum(of["runs"].values()):
+            claims = json.loads(file.read_text())
+            pieces = [piece for claim in claims for piece in claim["evidence"]]
+            open_ = [one["measured"] for one in pieces if one["verdict"] == "not decided"]
+            few += [(file.name, text) for text in open_ if re.match(FIVE, text)]
+    assert few == []
 
 
 def test_ratios_without_targets_are_comparisons_too():
