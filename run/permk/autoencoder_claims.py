@@ -7,6 +7,7 @@ from math import log2
 from typing import Any
 
 from mpisim.analysis.claims import TENTHS, Claim, Evidence, Verdict, decided, growing, state
+from mpisim.analysis.claims.judging import CLOSE
 from mpisim.runs.log.reader import Log
 
 from . import comparison
@@ -43,7 +44,8 @@ def fig8(logs: Sequence[Log]) -> Iterator[Claim]:
     for (_, more), groups in pairs.items():
         text = f"the larger λ, the fewer bits PermK needs compared to {NAMES[more]}"
         ps = sorted({panel[1] for panel in groups})
-        yield state(text, *QUOTES["larger"], [_by_lambda(groups, p, more) for p in ps])
+        by_lambda = [one for p in ps for one in _by_lambda(groups, p, more)]
+        yield state(text, *QUOTES["larger"], by_lambda)
 
 
 def fig9(logs: Sequence[Log]) -> Iterator[Claim]:
@@ -87,7 +89,7 @@ def better(groups: Groups, panel: Panel, less: str, more: str, word: str = "fewe
     return comparison.against(where(panel), sides, (BITS, SENT), steps, **how)
 
 
-def _by_lambda(groups: Groups, p: float, more: str) -> Evidence:
+def _by_lambda(groups: Groups, p: float, more: str) -> list[Evidence]:
     """What PermK saves for each lambda of Figure 8, at one target."""
     panels = [panel for panel in groups if panel[1] == p and panel[0] != SMALL]
     by_lambda = {f"λ = {panel[0]:g}": better(groups, panel, "permk", more) for panel in panels}
@@ -105,8 +107,8 @@ def larger_steps(groups: Groups, panel: Panel, other: str) -> Evidence:
 
 
 def same_steps(groups: Groups, panel: Panel, other: str) -> Evidence:
-    """Whether PermK and ``other`` tolerate about the same steps, up to a factor of 2."""
-    return _steps(groups, panel, other, lambda ratio: decided(0.5 <= ratio <= 2))
+    """Whether PermK and ``other`` tolerate about the same steps, on a grid of powers of 2."""
+    return _steps(groups, panel, other, lambda ratio: decided(1 / CLOSE <= ratio <= CLOSE))
 
 
 def _steps(groups: Groups, panel: Panel, other: str, rule: Callable[[float], Verdict]) -> Evidence:

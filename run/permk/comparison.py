@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from mpisim.analysis.claims.comparing import at_one_target, compare
-from mpisim.analysis.claims.judging import judge, undecided_at_edge, with_note
-from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, every, number, state
+from mpisim.analysis.claims.judging import of_seeds, undecided_at_edge, with_note
+from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, number, state
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.study import BestSteps, quotes
 
@@ -73,25 +73,45 @@ def at_target(
     return target, dict(zip(compared, values, strict=True))
 
 
-def gains(where: str, compared: Mapping[str, Evidence]) -> Evidence:
-    """Whether what is saved grows from one comparison to the next, at one target."""
+def gains(
+    where: str,
+    compared: Mapping[str, Evidence],
+    pairs: Iterable[tuple[str, str]] | None = None,
+    notes: Mapping[str, str] | None = None,
+) -> list[Evidence]:
+    """Whether what is saved grows from one comparison to the next, at one target.
+
+    pairs : of names, if not each and the next
+    notes : what is said behind the ratio of a comparison, by name
+    """
     there = at_target(where, compared)
     if isinstance(there, Evidence):
-        return there
+        return [there]
     target, times = there
-    listed = ", ".join(f"{name}: {number(gain)} times" for name, gain in times.items())
-    numbers = {"gains": times, "target": target}
-    verdict = every([more_is_saved(a, b, target) for a, b in pairwise(compared.values())])
-    return Evidence(where, f"{listed}, to {target:g}", verdict, numbers)
+    shown = {name: f"{name}: {number(gain)} times" for name, gain in times.items()}
+    shown = {name: text + (notes or {}).get(name, "") for name, text in shown.items()}
+    return [
+        _more_is_saved(
+            f"{where}, {b} over {a}",
+            (compared[a], compared[b]),
+            target,
+            f"the gain ({shown[a]}, {shown[b]}, to {target:g})",
+        )
+        for a, b in pairs or pairwise(compared)
+    ]
 
 
-def more_is_saved(before: Evidence, after: Evidence, target: float) -> Evidence:
-    """Whether ``after`` has the larger ratios, seed by seed, at a target that both reached."""
-    low, high = (_by_seed(one, target) for one in (before, after))
+def _more_is_saved(
+    where: str, both: tuple[Evidence, Evidence], target: float, text: str
+) -> Evidence:
+    """Whether the second has the larger ratios, seed by seed, at a target that both reached."""
+    low, high = (_by_seed(one, target) for one in both)
     ratios = [high[seed] / low[seed] for seed in low if seed in high]
-    least = max(one.numbers.get("fewest", 0) for one in (before, after))
-    verdict = judge(ratios, fewest=least) if ratios else Verdict.UNDECIDED
-    return Evidence("", "", verdict, {"ratios": ratios})
+    if not ratios:
+        return Evidence(where, "no seed in both", Verdict.UNDECIDED)
+    one = of_seeds(where, ratios, "fewer", max(e.numbers.get("fewest", 0) for e in both), text)
+    runs = both[0].numbers.get("runs", {}) | both[1].numbers.get("runs", {})
+    return dataclasses.replace(one, numbers=one.numbers | {"target": target, "runs": runs})
 
 
 def _by_seed(one: Evidence, target: float) -> dict[int, float]:

@@ -61,28 +61,31 @@ def draw(splits: Measured) -> Any:
 def claims(splits: Measured) -> Iterator[Claim]:
     """The paper's two numbers, for mg or what is inferred of it, and their ratio in all data."""
     data = UNSCALED if UNSCALED in splits else INFERRED
+    evidence = []
     for key, name, what, within, share, digits in CONSTANTS:
         values = splits[data][key]
         low, high = (float(v) for v in np.percentile(values, within))
         measured = f"{low:{digits}} to {high:{digits}} {share} {len(values)} splits"
         measured += f", median {np.median(values):{digits}}"
-        numbers = {"low": low, "high": high}
-        one = Evidence(data, measured, decided(low <= PAPER[key] <= high), numbers)
-        yield state(f"{name} = {PAPER[key]} is that of a {what}", VALUES, SOURCE, [one])
-    yield state("both numbers are those of one split", VALUES, SOURCE, [_joint(data, splits[data])])
+        ends = {"low": low, "high": high}
+        inside = decided(low <= PAPER[key] <= high)
+        evidence.append(Evidence(f"{name} of a {what}", measured, inside, ends))
+    evidence.append(_joint(splits[data]))
+    numbers = f"L_+ = {PAPER['L_plus']} and L_± = {PAPER['L_pm']}"
+    yield state(f"{numbers} are those of a split of {data}", VALUES, SOURCE, evidence)
     orders = [_orders(name, constants, name == data) for name, constants in splits.items()]
     yield state("L_± is two orders of magnitude smaller than L_+", SMALLER, SOURCE, orders)
 
 
-def _joint(data: str, constants: dict[str, np.ndarray]) -> Evidence:
+def _joint(constants: dict[str, np.ndarray]) -> Evidence:
     """Whether the splits whose L_± is near the paper's have its L_+ among theirs."""
     near = constants["L_plus"][np.abs(constants["L_pm"] / PAPER["L_pm"] - 1) <= NEAR]
     if not near.size:
-        return Evidence(data, "no split has an L_± near the paper's", Verdict.UNDECIDED)
+        return Evidence("both", "no split has an L_± near the paper's", Verdict.UNDECIDED)
     low, high = float(near.min()), float(near.max())
     measured = f"L_+ is {low:.8g} to {high:.8g} in the {len(near)} splits with L_± near the paper's"
     numbers = {"low": low, "high": high}
-    return Evidence(data, measured, decided(low <= PAPER["L_plus"] <= high), numbers)
+    return Evidence("both", measured, decided(low <= PAPER["L_plus"] <= high), numbers)
 
 
 def _orders(data: str, constants: dict[str, np.ndarray], counts: bool) -> Evidence:

@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, every, number, state
+from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, number, state
 from mpisim.analysis.study import QUESTION, BestSteps
 from mpisim.runs.log.reader import Log
 
 from . import comparison
-from .comparison import WITH_RANDK, WITH_TOPK, Saying, gains, more_is_saved, sayings
+from .comparison import WITH_RANDK, WITH_TOPK, Saying, gains, sayings
 from .quadratic import (
     BITS,
     METHODS,
@@ -38,11 +38,7 @@ def best_steps(logs: list[Log]) -> Iterator[Claim]:
     yield _more_by_noise(groups, QUOTES["outperforms"])
     groups = tuned(logs, WITH_TOPK)
     yield _ahead(groups, _homogeneous(groups), WITH_TOPK, QUOTES["worse"])
-    compared = [_who(groups, task) for task in groups if task[1] > HOMOGENEOUS]
-    text = (
-        f"L_± large: {METHODS['topk']} needs fewer bits than {METHODS['permk']} but for n = 10000"
-    )
-    yield state(text, *QUOTES["worse"], compared)
+    yield _where_large(groups, QUOTES["worse"])
 
 
 def under_pl(logs: list[Log]) -> Iterator[Claim]:
@@ -52,32 +48,33 @@ def under_pl(logs: list[Log]) -> Iterator[Claim]:
         yield _ahead(groups, _homogeneous(groups), pair, QUOTES["under_pl"])
 
 
-def against_randk(logs: list[Log]) -> Iterator[Claim]:
-    """Figures 4 and 5: PermK is better, tolerates larger steps, and gains by n."""
+def against_randk(logs: list[Log], table: int = 4) -> Iterator[Claim]:
+    """Figures 4 and 5: PermK is better, tolerates larger steps, and gains by n; Tables 4 and 6."""
     groups = tuned(logs, WITH_RANDK)
     yield _ahead(groups, groups, WITH_RANDK, QUOTES["behaves"])
     tried = largest_tried(logs)
     larger = [_larger_steps(task, methods, tried) for task, methods in groups.items()]
     yield state("PermK tolerates larger steps than RandK", *QUOTES["behaves"], larger)
-    by_size = [_by_n(groups, noise) for noise in sorted({noise for _, noise in groups})]
+    by_size = [one for noise in _noises(groups) for one in _by_n(groups, noise)]
     yield state("PermK saves the more, the larger n", *QUOTES["increases"], by_size)
-    yield _more_by_size(groups, QUOTES["outperforms"])
+    yield _more_by_size(groups, table)
 
 
 def as_table_4(logs: list[Log]) -> Iterator[Claim]:
     """With the theory steps: PermK gains by L_± and by n what Table 4 says."""
-    groups = tuned(logs, WITH_RANDK)
-    yield _more_by_noise(groups, QUOTES["outperforms"])
-    yield _more_by_size(groups, QUOTES["outperforms"])
+    yield from _as_table(tuned(logs, WITH_RANDK), 4)
 
 
 def as_table_6(logs: list[Log]) -> Iterator[Claim]:
     """The same under PL, and that PermK is ahead where L_± = 0."""
     groups = tuned(logs, WITH_RANDK)
     identical = [task for task in groups if task[1] == 0]
-    yield _ahead(groups, identical, WITH_RANDK, QUOTES["strictly"])
-    yield _more_by_noise(groups, QUESTION)
-    yield _more_by_size(groups, QUESTION, table=6)
+    for name, tasks in (
+        ("few", [task for task in identical if task[0] <= SOME]),
+        ("many", [task for task in identical if task[0] >= SOME]),
+    ):
+        yield _ahead(groups, tasks, WITH_RANDK, QUOTES[f"strictly_{name}"])
+    yield from _as_table(groups, 6)
 
 
 def against_topk(logs: list[Log]) -> Iterator[Claim]:
@@ -86,8 +83,7 @@ def against_topk(logs: list[Log]) -> Iterator[Claim]:
     alike = [task for task in _homogeneous(groups) if task[0] >= MANY]
     yield _ahead(groups, alike, WITH_TOPK, QUOTES["alike"])
     yield _ahead(groups, [t for t in groups if t[0] >= MANY], WITH_TOPK, QUOTES["faster"])
-    tasks = [task for task in groups if task[0] < MANY and task[1] > HOMOGENEOUS]
-    yield _ahead(groups, tasks, ("topk", "permk"), QUOTES["large"])
+    yield _where_large(groups, QUOTES["large"])
 
 
 def _homogeneous(groups: Groups) -> list[Task]:
@@ -101,15 +97,32 @@ def _ahead(groups: Groups, tasks: Iterable[Task], pair: tuple[str, str], saying:
     )
 
 
+def _as_table(groups: Groups, table: int) -> Iterator[Claim]:
+    yield _more_by_noise(groups, QUESTION)
+    yield _more_by_size(groups, table)
+
+
 def _more_by_noise(groups: Groups, saying: Saying) -> Claim:
-    evidence = [_by_noise(groups, n) for n in dict.fromkeys(n for n, _ in groups)]
+    sizes = dict.fromkeys(n for n, _ in groups)
+    evidence = [one for n in sizes for one in _by_noise(groups, n)]
     return state("PermK saves the more, the smaller L_±", *saying, evidence)
 
 
-def _more_by_size(groups: Groups, saying: Saying, table: int = 4) -> Claim:
-    noises = sorted({noise for _, noise in groups})
-    evidence = [_by_size(groups, noise, table) for noise in noises]
-    return state(f"PermK saves by n what Table {table} says, in its order", *saying, evidence)
+def _more_by_size(groups: Groups, table: int) -> Claim:
+    evidence = [one for noise in _noises(groups) for one in _by_size(groups, noise, table)]
+    return state(f"PermK saves by n what Table {table} says, in its order", *QUESTION, evidence)
+
+
+def _noises(groups: Groups) -> list[float]:
+    return sorted({noise for _, noise in groups})
+
+
+def _where_large(groups: Groups, saying: Saying) -> Claim:
+    compared = [_who(groups, task) for task in groups if task[1] > HOMOGENEOUS]
+    less, more = METHODS["topk"], METHODS["permk"]
+    return state(
+        f"L_± large: {less} needs fewer bits than {more} but for n = 10000", *saying, compared
+    )
 
 
 def _who(groups: Groups, task: Task) -> Evidence:
@@ -127,7 +140,7 @@ def compared(groups: Groups, task: Task, less: str, more: str) -> Evidence:
     return comparison.against(name_of(task), [*sides.values()], (BITS, SENT), steps)
 
 
-def _by_noise(groups: Groups, n: int) -> Evidence:
+def _by_noise(groups: Groups, n: int) -> list[Evidence]:
     """What PermK gains over RandK shrinks as L_± grows: Table 4 has L_± in place of L_+."""
     noises = sorted((noise for workers, noise in groups if workers == n), reverse=True)
     ends = dict.fromkeys((noises[0], noises[-1]))
@@ -135,36 +148,26 @@ def _by_noise(groups: Groups, n: int) -> Evidence:
     return gains(f"n = {n}", tasks)
 
 
-def _by_n(groups: Groups, noise: float) -> Evidence:
+def _by_n(groups: Groups, noise: float) -> list[Evidence]:
     """Whether PermK gains more over RandK with each larger n, at one target."""
-    sizes = sorted(n for n, other in groups if other == noise)
-    tasks = {f"n = {n}": compared(groups, (n, noise), "permk", "randk") for n in sizes}
-    return gains(f"noise {noise:g}", tasks)
+    return gains(f"noise {noise:g}", _of_noise(groups, noise))
 
 
-def _by_size(groups: Groups, noise: float, table: int) -> Evidence:
+def _by_size(groups: Groups, noise: float, table: int) -> list[Evidence]:
     """Whether gains over RandK are in the order that the table predicts, at one target."""
-    tasks = [task for task in groups if task[1] == noise]
-    pairs = {task: compared(groups, task, "permk", "randk") for task in tasks}
-    there = comparison.at_target(f"noise {noise:g}", pairs)
-    if isinstance(there, Evidence):
-        return there
-    target, measured = there
-    predicted = {task: predicted_gain(groups, task, table) for task in tasks}
-    order = sorted(tasks, key=lambda task: predicted[task])
-    steps = [(a, b) for a, b in pairwise(order) if predicted[b] > SAME * predicted[a]]
-    verdicts = [more_is_saved(pairs[a], pairs[b], target) for a, b in steps]
-    listed = ", ".join(
-        f"n = {task[0]}: {number(measured[task])} times"
-        f" ({number(predicted[task])} by Table {table})"
-        for task in tasks
-    )
-    numbers = {
-        "target": target,
-        "gains": {f"n = {task[0]}": measured[task] for task in tasks},
-        "predicted": {f"n = {task[0]}": predicted[task] for task in tasks},
+    predicted = {
+        f"n = {n}": predicted_gain(groups, (n, noise), table) for n, s in groups if s == noise
     }
-    return Evidence(f"noise {noise:g}", f"{listed}, to {target:g}", every(verdicts), numbers)
+    rising = pairwise(sorted(predicted, key=lambda name: predicted[name]))
+    pairs = [(a, b) for a, b in rising if predicted[b] > SAME * predicted[a]]
+    notes = {name: f" ({number(gain)} by Table {table})" for name, gain in predicted.items()}
+    return gains(f"noise {noise:g}", _of_noise(groups, noise), pairs, notes)
+
+
+def _of_noise(groups: Groups, noise: float) -> dict[str, Evidence]:
+    """PermK against RandK for each n."""
+    sizes = sorted(n for n, other in groups if other == noise)
+    return {f"n = {n}": compared(groups, (n, noise), "permk", "randk") for n in sizes}
 
 
 def predicted_gain(groups: Groups, task: Task, table: int) -> float:
