@@ -84,9 +84,8 @@ def _ahead(groups: Groups, panels: Iterable[Panel], pair: tuple[str, str], sayin
 def better(groups: Groups, panel: Panel, less: str, more: str, word: str = "fewer") -> Evidence:
     """``less`` against ``more``, to tenths of f(x^0) - f(x*), each with its best step."""
     sides = [groups[panel].get(name) for name in (less, more)]
-    steps = {"steps": [side.step for side in sides if side]}
     how: dict[str, Any] = {"y": GAP, "targets": TARGETS, "word": word}
-    return comparison.against(where(panel), sides, (BITS, SENT), steps, **how)
+    return comparison.against(where(panel), sides, (BITS, SENT), **how)
 
 
 def _by_lambda(groups: Groups, p: float, more: str) -> list[Evidence]:

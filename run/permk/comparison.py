@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from mpisim.analysis.claims.comparing import at_one_target, compare
-from mpisim.analysis.claims.judging import of_seeds, undecided_at_edge, with_note
+from mpisim.analysis.claims.judging import of_seeds, with_note
 from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, number, state
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.study import BestSteps, quotes
+from mpisim.analysis.study import BestSteps, compare_steps, quotes
 
 K = TypeVar("K")
 Saying = tuple[str, str]  # the paper's words, and where they stand
@@ -35,24 +35,20 @@ def ahead(
 
 
 def against(
-    where: str,
-    both: Sequence[BestSteps | None],
-    axes: tuple[Axis, Axis],
-    numbers: dict[str, Any],
-    **how: Any,
+    where: str, both: Sequence[BestSteps | None], axes: tuple[Axis, Axis], **how: Any
 ) -> Evidence:
     """The first of ``both`` against the second, with their best steps; ``how`` as for `compare`.
 
     axes : the bits of the paper's figures, without indices; and those that were sent, which stand
         beside it
     """
-    first, rival = (side.logs if side else [] for side in both)
-    one, sent = (compare(where, first, rival, bits, **how) for bits in axes)
-    if "target" in one.numbers:
-        text = f"in bits that were sent: {sent.measured}"
-        one = with_note(one, text, sent=sent.numbers["by_target"])
-    one = dataclasses.replace(one, numbers=one.numbers | numbers)
-    return undecided_at_edge(one, [side.edge for side in both if side])
+    less, more = both
+    one = compare_steps(where, less, more, axes[0], **how)
+    if less is None or more is None or "target" not in one.numbers:
+        return one
+    sent = compare(where, less.logs, more.logs, axes[1], **how)
+    text = f"in bits that were sent: {sent.measured}"
+    return with_note(one, text, sent=sent.numbers["by_target"])
 
 
 def at_target(

@@ -135,9 +135,8 @@ def _who(groups: Groups, task: Task) -> Evidence:
 
 def compared(groups: Groups, task: Task, less: str, more: str) -> Evidence:
     """``less`` against ``more`` on a task, in bits, each with its best step."""
-    sides = {name: groups[task].get(name) for name in (less, more)}
-    steps = {"multiples": {name: side.step for name, side in sides.items() if side}}
-    return comparison.against(name_of(task), [*sides.values()], (BITS, SENT), steps)
+    sides = [groups[task].get(name) for name in (less, more)]
+    return comparison.against(name_of(task), sides, (BITS, SENT))
 
 
 def _by_noise(groups: Groups, n: int) -> list[Evidence]:

@@ -65,10 +65,11 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
     for noise, by_k in tuned(logs).items():
         d = int(next(iter(by_k.values())).logs[0].attrs["dimension"])
         for k in (k for k in by_k if k * MUCH_SMALLER <= d and d in by_k):
-            steps = {"multiples": {str(key): by_k[key].step for key in (k, d)}}
             where, both = f"K = {k}, noise {noise:g}", [by_k[k], by_k[d]]
             if exact := noise == 0:  # all seeds have the same task, and EF21 draws nothing
-                both = [dataclasses.replace(s, steps={s.step: s.logs[:1]}) for s in both]
-            one = against(where, both, (BITS, SENT), steps, word="much", exact=exact)
+                both = [
+                    dataclasses.replace(s, steps={s.step: s.logs[:1]}, lowest=s.step) for s in both
+                ]
+            one = against(where, both, (BITS, SENT), word="much", exact=exact)
             evidence.append(one)
     yield state("TopK with K << d needs much fewer bits than with K = d", *SAYING, evidence)

@@ -21,6 +21,7 @@ from .judging import growing as growing
 from .judging import judge as judge
 from .judging import of_seeds as of_seeds
 from .judging import undecided_at_edge as undecided_at_edge
+from .judging import with_costs as with_costs
 from .judging import with_note as with_note
 from .tables import PROJECT as PROJECT
 from .tables import SUFFIX as SUFFIX

@@ -33,7 +33,7 @@ class Rules(NamedTuple):
     target : ``all`` decided targets must agree, and the deepest exact one is the headline; or the
         ``first``, ``middle`` or ``deepest`` exact one alone
     clear : how far the median must be from 1
-    costs : ``""``, or the name of other costs on record: ``row 0``, ``framing``
+    costs : ``""``, or the name of other costs on record, a key of `OTHER_COSTS`
     """
 
     target: str = "all"
@@ -48,9 +48,13 @@ ALTERNATIVES = {
     "the deepest target alone": Rules("deepest"),
     "5% from 1": Rules(clear=1.05),
     "10% from 1": Rules(clear=1.1),
-    "without row 0": Rules(costs="row 0"),
-    "with framing": Rules(costs="framing"),
 }
+OTHER_COSTS = {
+    "row 0": "without row 0",
+    "framing": "with framing",
+    "finals": "steps by final value",
+}
+ALTERNATIVES |= {text: Rules(costs=name) for name, text in OTHER_COSTS.items()}
 
 
 def clear(ratio: float) -> Verdict:
@@ -213,8 +217,7 @@ def summary(numbers: Mapping[str, Any], judgement: Judged, word: str = "fewer") 
     for costs in numbers.get("other_costs", {}):
         other = judged(numbers, word, Rules(costs=costs))
         if other.verdict is not judgement.verdict:
-            how = f"{'with' if costs == 'framing' else 'without'} {costs}"
-            parts.append(f"{how}: {other.verdict}")
+            parts.append(f"{OTHER_COSTS[costs]}: {other.verdict}")
     return "; ".join([*parts, *numbers.get("notes", [])])
 
 
@@ -262,6 +265,14 @@ def _judged(numbers: Mapping[str, Any], word: str, rules: Rules) -> Verdict:
     return judge_word(ratios, False, word, judge(ratios, rules.clear, fewest=least), least)
 
 
+def with_costs(evidence: Evidence, name: str, other: Evidence) -> Evidence:
+    """The evidence with the ratios of another comparison beside it, as one of `OTHER_COSTS`."""
+    if not evidence.word or not other.word:
+        return evidence
+    others = evidence.numbers.get("other_costs", {}) | {name: other.numbers["by_target"]}
+    return again(dataclasses.replace(evidence, numbers=evidence.numbers | {"other_costs": others}))
+
+
 def with_note(evidence: Evidence, text: str, **numbers: Any) -> Evidence:
     """The evidence with a text beside what was measured, and more numbers."""
     more = evidence.numbers | numbers
@@ -292,8 +303,9 @@ def moved_by(claim: Claim) -> list[str] | None:
 
 
 def comparisons(claims: Sequence[Claim]) -> int:
-    """How many comparisons the claims rest on."""
-    return sum(bool(one.word) for claim in claims for one in claim.evidence if one.counts)
+    """How many comparisons the claims rest on; those of the same ratios are one."""
+    several = [one for claim in claims for one in claim.evidence if one.counts and one.word]
+    return len({repr(one.numbers.get("by_target", one.numbers.get("ratios"))) for one in several})
 
 
 def firmness(claims: Sequence[Claim]) -> str:

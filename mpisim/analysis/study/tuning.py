@@ -35,12 +35,14 @@ class BestSteps:
     """The steps of a method with which all seeds went well, the best first.
 
     steps : {step: its runs, one for each seed}; multiples of the theory step where those were tried
+    lowest : the step with the smallest final value
     tried : all steps, also those that are out
     target : the common target that it was tuned to; None where finals decided
     edge : whose best step is at an edge of the grid, in words; empty where it is inside
     """
 
     steps: dict[float, list[Log]]
+    lowest: float
     tried: list[float]
     target: float | None
     edge: str
@@ -120,7 +122,8 @@ def _best(
     order = sorted(steps, key=lambda step: (cost(step), finals[step], step))
     tried = [candidate.step for candidate in setting.candidates]
     edge = edge_of(setting, order[0], tried)
-    return BestSteps({step: steps[step] for step in order}, tried, target, edge)
+    lowest = min(steps, key=lambda step: (finals[step], step))
+    return BestSteps({step: steps[step] for step in order}, lowest, tried, target, edge)
 
 
 def edge_of(setting: TunedSetting, best: float, tried: Sequence[float]) -> str:
@@ -288,7 +291,7 @@ class Lines:
         for name in data_sets(best):
             a, b = best.get((name, less.label)), best.get((name, more.label))
             if a and b:
-                evidence.append(compare_steps(name, a, b, self.cost, self.y, word))
+                evidence.append(compare_steps(name, a, b, self.cost, self.y, word=word))
             elif {(name, line.label) for line in both} <= ran:
                 text = f"no step of {(more if a else less).label} went well on all seeds"
                 evidence.append(Evidence(name, text, Verdict.UNDECIDED))
@@ -297,10 +300,26 @@ class Lines:
 
 
 def compare_steps(
-    where: str, less: BestSteps, more: BestSteps, x: Axis, y: Axis = GRADIENT, word: str = "fewer"
+    where: str,
+    less: BestSteps | None,
+    more: BestSteps | None,
+    x: Axis,
+    y: Axis = GRADIENT,
+    **how: Any,
 ) -> Evidence:
-    """`compare` of the runs with the best steps, which are told; an edge decides nothing."""
-    return with_steps(claims.compare(where, less.logs, more.logs, x, y, word=word), less, more)
+    """`compare` of the runs with the best steps, which are named; an edge decides nothing.
+
+    The ratios of the steps with the smallest final values are on record beside theirs. ``how``: as
+    for `compare`
+    """
+    if less is None or more is None:
+        return Evidence(where, "no step of one of them went well", Verdict.UNDECIDED)
+    one = claims.compare(where, less.logs, more.logs, x, y, **how)
+    if (less.lowest, more.lowest) != (less.step, more.step):
+        lowest = less.steps[less.lowest], more.steps[more.lowest]
+        other = claims.compare(where, *lowest, x, y, **how)
+        one = claims.with_costs(one, "finals", other)
+    return with_steps(one, less, more)
 
 
 def with_steps(evidence: Evidence, less: BestSteps, more: BestSteps) -> Evidence:
