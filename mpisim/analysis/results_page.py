@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mpisim.analysis import claims as verdicts
 from mpisim.analysis import results as files
-from mpisim.analysis.claims import PROJECT, Claim, counts, firmness
+from mpisim.analysis.claims import PROJECT, Claim, counts, firmness, sensitivity
 from mpisim.analysis.formatting import escaped, rendered
 from mpisim.analysis.formatting import markdown as table
 from mpisim.analysis.labels import Settings, several
@@ -67,6 +67,7 @@ def page(results: Sequence[Result], linked: bool = True) -> str:
         study=results[0].provenance.study,
         chance=verdicts.chance(verdicts.comparisons(claims)),
         firm=f"[firm]({VERDICTS}#verdicts)" if linked else "firm",
+        moved=", ".join(f"{name} {n}" for name, (n, _) in sensitivity(claims).items() if n),
         figures={name: list(shown.values()) for name, shown in figures.items()},
         **{"scales": scales, "summary": summary, "table": table},
         **{"origin": _origin, "sentences": _sentences},

@@ -20,6 +20,7 @@ from .judging import firmness as firmness
 from .judging import growing as growing
 from .judging import judge as judge
 from .judging import of_seeds as of_seeds
+from .judging import sensitivity as sensitivity
 from .judging import undecided_at_edge as undecided_at_edge
 from .judging import with_costs as with_costs
 from .judging import with_note as with_note

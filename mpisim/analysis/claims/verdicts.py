@@ -198,7 +198,10 @@ def _measured(evidence: Sequence[Evidence]) -> str:
     exact = [one for one in counted if not any(one.numbers.get("bounds", []))]
     medians = [m for one in exact if (m := one.numbers.get("median")) is not None]
     if medians:
-        parts[0] += f", {number(min(medians))} to {number(max(medians))} times"
+        ends = dict.fromkeys(map(number, (min(medians), max(medians))))
+        parts[0] += f", {' to '.join(ends)} times"
+        if len(medians) < len(counted):
+            parts[0] += f" where ratios are exact ({len(medians)})"
     for verdict in WORST[:-1]:
         if judged := [one for one in counted if one.verdict is verdict]:
             parts.append(f"{verdict}: {', '.join(map(_short, judged))}")
