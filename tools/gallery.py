@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,13 @@ from mpisim.core.files import write_atomic
 ROOT = Path(__file__).resolve().parents[1]
 GALLERY, STUDIES = Path("docs/studies/gallery.md"), Path("run")
 SMALL = Path("docs/gallery.png")  # of README
-ABREAST, COLOURS = 2, 128  # figures in a row, palette
-ROW_WIDTH, CAPTION = 1280, 40  # pixels
-LEAST = 3.6  # width over height of a row
-WIDE = (1.6, 2.4)  # width over height
-WIDTH = 320  # of a picture, in pixels
+COLOURS = 128  # of the palette
+HEIGHT, ROW_WIDTH, CAPTION = (
+    270,
+    1700,
+    32,
+)  # pixels of the small gallery, a row at most about so wide
+WIDTH = 320  # of a picture on the page, in pixels
 ABOUT = """\
 # Gallery
 
@@ -65,17 +68,12 @@ def _cell(folder: str, result: Result) -> str:
 
 
 def small(root: Path) -> bytes:
-    """The first wide figure of each study, two in a row at the same height, as PNG."""
+    """A picture of each study, all at the same height, as PNG."""
     from PIL import Image
 
     groups = [(folder, read(folder)) for folder in sorted((root / STUDIES).glob(f"*/{FOLDER}"))]
-    figures = [(folder, first_wide(folder, results)) for folder, results in groups if results]
-    rows = [_row(figures[i : i + ABREAST]) for i in range(0, len(figures), ABREAST)]
-    page = Image.new("RGB", (ROW_WIDTH, sum(row.height for row in rows)), "white")
-    top = 0
-    for row in rows:
-        page.paste(row, (0, top))
-        top += row.height
+    cells = [_cell_of(folder, fewest_panels(folder, results)) for folder, results in groups]
+    page = _page([cell for cell in cells if cell])
     content = io.BytesIO()
     # an octree keeps the hue of thin lines on white, which the usual median cut merges
     few = page.quantize(COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
@@ -83,37 +81,55 @@ def small(root: Path) -> bytes:
     return content.getvalue()
 
 
-def _row(figures: Sequence[tuple[Path, Result]]) -> Any:
-    """Figures side by side over the page's width, each with its caption above."""
-    from PIL import Image, ImageDraw, ImageFont
-
-    pictures = [Image.open(folder / result.picture).convert("RGB") for folder, result in figures]
-    ratios = [picture.width / picture.height for picture in pictures]
-    height = int(ROW_WIDTH / max(LEAST, sum(ratios)))
-    row = Image.new("RGB", (ROW_WIDTH, height + CAPTION), "white")
-    font, left = ImageFont.load_default(CAPTION * 0.5), (ROW_WIDTH - int(height * sum(ratios))) // 2
-    for (folder, result), picture, ratio in zip(figures, pictures, ratios, strict=True):
-        row.paste(picture.resize((int(height * ratio), height)), (left, CAPTION))
-        caption = f"{folder.parent.name}, {result.provenance.figure}"
-        ImageDraw.Draw(row).text((left + CAPTION // 2, CAPTION // 4), caption, "black", font)
-        left += int(height * ratio)
-    return row
-
-
-def first_wide(folder: Path, results: Sequence[Result]) -> Result:
-    """The first figure with a wide, not very wide picture; at paper scale if that is on record."""
+def _page(cells: Sequence[Any]) -> Any:
+    """The cells in rows of about the same width: the widest first, each into the shortest row."""
     from PIL import Image
 
-    def order(figure: str) -> tuple[bool, int, str]:
-        return not figure.startswith("fig"), len(figure), figure
+    count = -(-sum(cell.width for cell in cells) // ROW_WIDTH)
+    rows: list[list[int]] = [[] for _ in range(count)]
 
-    def ratio(result: Result) -> float:
+    def width(row: list[int]) -> int:
+        return sum(cells[i].width for i in row)
+
+    for i in sorted(range(len(cells)), key=lambda i: -cells[i].width):
+        min(rows, key=width).append(i)
+    across = max(map(width, rows))
+    page = Image.new("RGB", (across, count * cells[0].height), "white")
+    for number, row in enumerate(sorted(map(sorted, rows))):
+        left = (across - width(row)) // 2
+        for i in row:
+            page.paste(cells[i], (left, number * cells[0].height))
+            left += cells[i].width
+    return page
+
+
+def _cell_of(folder: Path, result: Result | None) -> Any:
+    """A picture `HEIGHT` pixels high, with its caption above; None for None."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    if result is None:
+        return None
+    picture = Image.open(folder / result.picture).convert("RGB")
+    width = HEIGHT * picture.width // picture.height
+    cell = Image.new("RGB", (width + CAPTION, HEIGHT + CAPTION), "white")
+    cell.paste(picture.resize((width, HEIGHT), Image.Resampling.LANCZOS), (CAPTION // 2, CAPTION))
+    caption = f"{folder.parent.name}, {result.provenance.figure}"
+    font = ImageFont.load_default(CAPTION * 0.5)
+    ImageDraw.Draw(cell).text((CAPTION, CAPTION // 3), caption, "black", font)
+    return cell
+
+
+def fewest_panels(folder: Path, results: Sequence[Result]) -> Result | None:
+    """The result with the smallest picture of those that are wider than high, as panels are alike."""
+    from PIL import Image
+
+    sizes = {}
+    for number, result in enumerate(results):
         with Image.open(folder / result.picture) as picture:
-            return picture.width / picture.height
-
-    named = sorted(by_figure(results).items(), key=lambda item: order(item[0]))
-    ordered = [min(one.values(), key=lambda result: result.provenance.scale) for _, one in named]
-    return next((one for one in ordered if WIDE[0] <= ratio(one) <= WIDE[1]), ordered[0])
+            sizes[number] = picture.size
+    wide = [number for number, (width, height) in sizes.items() if width > height]
+    best = min(wide or sizes, key=lambda number: (prod(sizes[number]), number), default=None)
+    return None if best is None else results[best]
 
 
 def main() -> None:
