@@ -22,11 +22,9 @@ ROOT = Path(__file__).resolve().parents[1]
 GALLERY, STUDIES = Path("docs/studies/gallery.md"), Path("run")
 SMALL = Path("docs/gallery.png")  # of README
 COLOURS = 128  # of the palette
-HEIGHT, ROW_WIDTH, CAPTION = (
-    270,
-    1700,
-    32,
-)  # pixels of the small gallery, a row at most about so wide
+# pixels of the small gallery; its rows are about as wide
+HEIGHT, ROW_WIDTH, CAPTION = 270, 1700, 32
+COVERS = {"saq": "fig3"}  # where the smallest picture has twenty panels
 WIDTH = 320  # of a picture on the page, in pixels
 ABOUT = """\
 # Gallery
@@ -120,11 +118,13 @@ def _cell_of(folder: Path, result: Result | None) -> Any:
 
 
 def fewest_panels(folder: Path, results: Sequence[Result]) -> Result | None:
-    """The result with the smallest picture of those that are wider than high, as panels are alike."""
+    """The result with the smallest picture that is wider than high, as panels are alike in size."""
     from PIL import Image
 
-    sizes = {}
+    sizes, cover = {}, COVERS.get(folder.parent.name)
     for number, result in enumerate(results):
+        if cover not in (None, result.provenance.figure):
+            continue
         with Image.open(folder / result.picture) as picture:
             sizes[number] = picture.size
     wide = [number for number, (width, height) in sizes.items() if width > height]
