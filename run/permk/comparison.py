@@ -47,6 +47,8 @@ def against(
     if less is None or more is None or "target" not in one.numbers:
         return one
     sent = compare(where, less.logs, more.logs, axes[1], **how)
+    if sent.numbers["by_target"] == one.numbers["by_target"]:  # no indices are sent
+        return one
     text = f"in bits that were sent: {sent.measured}"
     return with_note(one, text, sent=sent.numbers["by_target"])
 
