@@ -313,7 +313,8 @@ def compare_steps(
     for `compare`
     """
     if less is None or more is None:
-        return Evidence(where, "one of them has no step that went well, or was not run", Verdict.UNDECIDED)
+        why = "one of them has no step that went well, or was not run"
+        return Evidence(where, why, Verdict.UNDECIDED)
     one = claims.compare(where, less.logs, more.logs, x, y, **how)
     if (less.lowest, more.lowest) != (less.step, more.step):
         lowest = less.steps[less.lowest], more.steps[more.lowest]
