@@ -125,6 +125,8 @@ def _panel(panel: Any, methods: dict[str, BestSteps], shown: dict[str, int], bit
             if drawn.low is not None and most == 1:
                 panel.fill_between(drawn.x, drawn.low, drawn.high, color=look["color"], alpha=0.15)
     panels.dress(panel, bits, GRADIENT, "")
+    if absent := [METHODS[name] for name in shown if name not in methods]:
+        panel.text(0.03, 0.03, f"no {', '.join(absent)}", transform=panel.transAxes, fontsize=7)
     panel.set_ylim(bottom=max(panel.get_ylim()[0], 1e-13))
     handles.sort(key=lambda line: (line.get_color(), float(line.get_label()[1:])))
     panel.legend(handles=handles, fontsize=6, loc="upper right", ncols=len(shown), **TIGHT)

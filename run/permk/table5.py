@@ -77,7 +77,7 @@ def mean(values: Ratios, t: int) -> float:
 def draw(logs: list[Log]) -> Any:
     """The ratio over the rounds: the best step, the others thinner, and the paper's table.
 
-    Each line has its step at the end, as a power of two over the 784 features.
+    Each line has its step at the end, and the best one the range of its seeds.
     """
     groups = ratios(logs)
     figure, ((panel,),) = panels.grid(1, 1, (5.2, 3.4))
@@ -87,7 +87,12 @@ def draw(logs: list[Log]) -> Any:
             look = {"linewidth": 2.0} if place == 0 else {"linewidth": 0.8, "alpha": 0.5}
             values = [mean(group, k) for k in group]
             panel.plot(list(group), values, color=colour, **look)
-            text = f" $2^{{{log2(step * FEATURES):.0f}}}$"
+            if place == 0:
+                ends = zip(
+                    *((min(v.values()), max(v.values())) for v in group.values()), strict=True
+                )
+                panel.fill_between(list(group), *ends, color=colour, alpha=0.15)
+            text = f" $2^{{{log2(step * FEATURES):.0f}}} / {FEATURES}$"
             panel.text(max(group), values[-1], text, color=colour, fontsize=7, va="center")
         panel.plot(list(table), list(table.values()), "o", color=colour)
     panels.dress(panel, ROUNDS, RATIO, "t", RATIO.label(logs[0]))
