@@ -10,19 +10,25 @@ A checkpoint is the dump of what is declared. Nothing else may change while a ru
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import enum
 import inspect
-from collections.abc import Iterator, Mapping, MutableMapping, MutableSequence, MutableSet
+from collections.abc import Collection, Mapping
+from numbers import Number
+from pathlib import PurePath
+from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mpisim.core.arrays import is_tensor
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.registry import Spec
 
-MUTABLE = MutableMapping, MutableSequence, MutableSet, Iterator  # list, deque, bytearray, ...
+# what nobody can change, or, as types and modules, nobody does
+FIXED: tuple[type, ...] = Number, np.generic, np.dtype, np.ufunc, str, bytes, range, slice, PurePath
+FIXED += enum.Enum, type(None), type, ModuleType
 CONSTANT = "letters", "examples", "columns"  # of a class, whatever they are
 
 
@@ -60,6 +66,7 @@ class Stateful(Spec):
 
     declared: ClassVar[Mapping[str, Declaration]] = {}
     _running = False
+    _of_class: ClassVar[Mapping[str, Any]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -68,11 +75,15 @@ class Stateful(Spec):
             delattr(cls, name)
             if name in inspect.get_annotations(cls):
                 raise InputError(f"{_title(cls)}.{name}: declares state, so it has no annotation")
-        for name, value in vars(cls).items():
-            if isinstance(value, MUTABLE) and not name.startswith("__") and name not in CONSTANT:
-                kind = type(value).__name__
-                why = f"is a {kind}, which all runs share; make it a tuple, or declare state"
-                raise InputError(f"{_title(cls)}.{name}: {why}: `{name} = Shared()`")
+        for name, value in list(vars(cls).items()):
+            method = hasattr(value, "__get__") or isinstance(value, dataclasses.Field)
+            if method or name.startswith("__") or name in CONSTANT:
+                continue
+            try:
+                setattr(cls, name, _fixed(value))
+            except _Changeable as error:
+                why = f"is a {error}, which all runs share; make it a tuple, or declare state"
+                raise InputError(f"{_title(cls)}.{name}: {why}: `{name} = Shared()`") from None
         bases = (vars(base).get("declared", {}) for base in reversed(cls.__mro__))
         cls.declared = {name: v for base in bases for name, v in base.items()} | declared
 
@@ -81,25 +92,27 @@ class Stateful(Spec):
 
         From now on only what is declared can change; `InputError` for what cannot be kept from it.
         """
-        copy = self.thawed()
-        for name in self.declared:
-            vars(copy).pop(name, None)
-        vars(copy).update(context, _running=False)
-        before = dict(vars(copy))
-        copy.check()
-        for name, value in vars(copy).items():
-            if name in getattr(self, "__dataclass_fields__", ()):
-                vars(copy)[name] = _constant(value)
-            elif name not in self.declared and value is not before.get(name):
-                vars(copy)[name] = copy._fixed(name, value)
-        vars(copy)["_running"] = True
-        return copy
+        made = self.thawed()
+        for name in (*self.declared, "_of_class"):
+            vars(made).pop(name, None)
+        vars(made).update(context, _running=False)
+        made.check()
+        for name, value in vars(made).items():
+            if name in self.declared or name in context:
+                continue
+            fixed = _constant if name in getattr(self, "__dataclass_fields__", ()) else _fixed
+            try:
+                vars(made)[name] = fixed(value, context.values())
+            except _Changeable as error:
+                raise made._undeclared(name, value, f"is a {error}, which can change") from None
+        vars(made).update(_running=True, _of_class=_of_class(type(made)))
+        return made
 
     def check(self) -> None:
         """Resolve "theory" parameters; raise `InputError` for a value that is not allowed.
 
-        `bind` calls it on its copy, so it may set attributes. Arrays that are not declared become
-        read-only.
+        `bind` calls it on its copy, so it may set attributes. Those that are not declared are
+        constants: arrays become read-only, and what a run could change is an `InputError`.
         """
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -110,7 +123,11 @@ class Stateful(Spec):
         self.__dict__[name] = value  # half the time of object.__setattr__
 
     def state(self) -> dict[str, Any]:
-        """What is declared and set, by name, sorted."""
+        """What is declared and set, by name, sorted; `InputError` if the class has changed."""
+        now = _of_class(type(self))
+        for name in now:
+            if now[name] is not self._of_class.get(name):
+                raise self._undeclared(name, now[name], "is set in a run, for the whole class,")
         return {name: vars(self)[name] for name in sorted(self.declared) if name in vars(self)}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -119,17 +136,6 @@ class Stateful(Spec):
             vars(self).pop(name, None)
         for name, value in state.items():
             setattr(self, name, value)
-
-    def _fixed(self, name: str, value: Any) -> Any:
-        """An attribute that is not declared, so that a run cannot change it."""
-        if isinstance(value, np.ndarray):
-            value = value.view()
-            value.flags.writeable = False
-        elif type(value) is tuple:
-            return tuple(self._fixed(name, inner) for inner in value)
-        elif isinstance(value, MUTABLE) or is_tensor(value):
-            raise self._undeclared(name, value, f"is a {type(value).__name__}, which can change")
-        return value
 
     def _undeclared(self, name: str, value: Any, what: str) -> InputError:
         where = f"{_title(type(self))}: its attribute {name!r} {what}"
@@ -142,9 +148,54 @@ class Stateful(Spec):
         return InputError(f"{where}, but is not declared; write {declaration} in the class")
 
 
-def _constant(key: Any) -> Any:
-    """The value of a table's key, so that a run cannot change it: lists as tuples."""
-    return tuple(map(_constant, key)) if isinstance(key, list) else key
+class _Changeable(Exception):
+    """The type's name of a value that a run could change."""
+
+
+def _fixed(value: Any, context: Collection[Any] = ()) -> Any:
+    """A value that a run cannot change: arrays are read-only. `_Changeable` for others.
+
+    context : what the run's parts are bound to
+    """
+    if isinstance(value, FIXED) or any(value is one for one in context):
+        return value
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        value = value.view()
+        value.flags.writeable = False
+        return value
+    if isinstance(value, tuple | frozenset):
+        kind = getattr(value, "_make", frozenset if isinstance(value, frozenset) else tuple)
+        return kind(_fixed(inner, context) for inner in value)
+    if isinstance(value, Spec) and not getattr(value, "_running", False):
+        return value
+    of_fixed = isinstance(value, MethodType | BuiltinFunctionType)
+    if of_fixed and _fixed(value.__self__, context) is value.__self__:
+        return value
+    function = getattr(value, "py_func", value)  # Numba's have one
+    if isinstance(function, FunctionType):
+        held = function.__closure__, function.__defaults__, function.__kwdefaults__
+        if not any(held):
+            return value
+    if dataclasses.is_dataclass(value) and value.__dataclass_params__.frozen:  # type: ignore
+        made = copy.copy(value)
+        for field in dataclasses.fields(value):
+            object.__setattr__(made, field.name, _fixed(getattr(value, field.name), context))
+        return made
+    raise _Changeable(type(value).__name__)
+
+
+def _constant(key: Any, context: Collection[Any] = ()) -> Any:
+    """The same for the value of a table's key: lists become tuples, and tables read-only."""
+    if isinstance(key, list):
+        return tuple(_constant(inner, context) for inner in key)
+    if isinstance(key, dict | MappingProxyType):
+        return MappingProxyType({name: _constant(inner, context) for name, inner in key.items()})
+    return _fixed(key, context)
+
+
+def _of_class(cls: type) -> dict[str, Any]:
+    """The attributes of a class and its bases."""
+    return {name: value for base in reversed(cls.__mro__) for name, value in vars(base).items()}
 
 
 def _title(cls: type) -> str:

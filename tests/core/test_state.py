@@ -1,14 +1,20 @@
 """State is declared, and nothing else changes while a run is on."""
 
 import dataclasses
+import enum
 import itertools
+import math
 from array import array
 from collections import deque
+from pathlib import Path
+from types import MappingProxyType, SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
+from mpisim.core.registry import Spec
 from mpisim.core.state import AtServer, PerWorker, Shared, Stateful
 
 
@@ -52,10 +58,32 @@ def test_state_is_what_is_declared_and_set_whatever_changed_it():
     assert part._bind().state() == {"rounds": 0}  # a copy has no state of the run before it
 
 
+class Pair(NamedTuple):
+    one: object
+    other: object
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    value: object
+
+
+def counter():
+    seen = []
+    return lambda: seen.append(1)
+
+
+def with_default(seen=[]):  # noqa: B006
+    seen.append(1)
+
+
 CHANGEABLE = [[], {}, set(), bytearray(), deque(), array("i"), itertools.count(), (1, [2])]
+CHANGEABLE += [SimpleNamespace(), np.random.default_rng(0), MappingProxyType({}), [].append]
+CHANGEABLE += [np.array([None]), Pair(1, [2]), Frozen([])]
+OF_A_PART = [counter(), with_default, More()._bind(), More()._bind().state, np.zeros(2).fill]
 
 
-@pytest.mark.parametrize("value", CHANGEABLE, ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize("value", CHANGEABLE + OF_A_PART, ids=lambda v: type(v).__name__)
 def test_what_a_run_could_change_is_declared(value):
     class Kept(Stateful):
         def check(self):
@@ -71,12 +99,33 @@ def test_constants_are_read_only_and_what_they_were_made_of_is_not():
     class Constants(Stateful):
         def check(self):
             self.rows, self.pair, self.name = rows, (np.ones(2), "text"), "name"
+            self.named, self.frozen = Pair(1, np.ones(2)), Frozen(np.ones(2))
 
     part = Constants()._bind()
-    for constant in (part.rows, part.pair[0]):
+    assert type(part.named) is Pair
+    for constant in (part.rows, part.pair[0], part.named.other, part.frozen.value):
         with pytest.raises(ValueError, match="read-only"):
             constant += 1
     rows += 1
+
+
+Colour = enum.Enum("Colour", "RED")
+FIXED = [True, None, 1j, np.float32(1), np.dtype("f4"), b"", Colour.RED, Path("x"), range(3)]
+FIXED += [Spec(), slice(2), frozenset({1}), float, math, math.sqrt, np.sqrt, counter]
+
+
+@pytest.mark.parametrize("value", FIXED, ids=lambda v: type(v).__name__)
+def test_what_nobody_can_change_is_not_declared(value):
+    class Kept(Stateful):
+        kept = value
+
+        def check(self):
+            self.own, self.link, self.up = value, self.star, self.star.append
+
+    link = []
+    part = Kept()._bind(star=link)
+    assert part.own == vars(Kept)["kept"] == value
+    assert part.link is link and part.up == link.append
 
 
 def test_a_list_of_a_table_is_a_tuple_in_a_run():
@@ -88,14 +137,33 @@ def test_a_list_of_a_table_is_a_tuple_in_a_run():
     assert part.weights == (1.0, (2,)) and made.weights == [1.0, [2]]
     with pytest.raises(TypeError):
         part.weights[0] *= 0.9
+    made.weights = {"a": [1]}
+    part = made._bind()
+    assert part.weights == {"a": (1,)}
+    with pytest.raises(TypeError):
+        part.weights["a"] = 2
 
 
-def test_a_list_of_the_class_is_refused():
+@pytest.mark.parametrize("value", CHANGEABLE, ids=lambda v: type(v).__name__)
+def test_what_a_run_could_change_is_not_of_the_class(value):
     """All runs, and their rehearsals, would share it."""
-    with pytest.raises(
-        InputError, match=r"Wrong\.kept: is a list, which all .*`kept = Shared\(\)`"
-    ):
+    with pytest.raises(InputError, match=r"Wrong\.kept: is a .*, which all .*`kept = Shared\(\)`"):
 
         class Wrong(Stateful):
             columns = [("loss", float)]  # noqa: RUF012 - a constant
-            kept = []  # noqa: RUF012
+            kept = value
+
+
+def test_a_run_does_not_set_attributes_of_the_class():
+    class Counts(Part):
+        count = 0
+        table = np.zeros(2)
+
+    part = Counts()._bind()
+    with pytest.raises(ValueError, match="read-only"):
+        part.table[0] = 1
+    assert part.state() == {"rounds": 0}
+    Counts.count += 1
+    with pytest.raises(InputError, match=r"'count' is set in a run.*`count = Shared\(\)`"):
+        part.state()
+    assert Counts()._bind().state() == {"rounds": 0}
