@@ -41,6 +41,21 @@ def test_python_prints_progress_on_request(tmp_path, capfd, jobs):
         assert ("[1/4]" in output) == progress and (output + errors != "") == progress
 
 
+def test_a_resumed_run_returns_the_rows_of_its_log(tmp_path):
+    def run(rounds):
+        tables = TABLES | {"run": {"rounds": rounds}}
+        return mpisim.run(mpisim.Experiment.from_dict(tables), log=log, resume=True)
+
+    log = tmp_path / "log.h5"
+    run(7)
+    resumed, complete = run(12), run(12)
+    for rows in (resumed.rows, complete.rows):
+        assert rows.keys() == columns(log).keys()
+        assert all(np.array_equal(rows[name], of_log) for name, of_log in columns(log).items())
+        assert all(rows[name].dtype == of_log.dtype for name, of_log in columns(log).items())
+    assert resumed.plot(y="mean_grad_norm_sq").axes
+
+
 def test_tune_is_the_command(grid, tmp_path, command):
     tuned = mpisim.tune(GRID, grid, criterion="final")
     assert len(tuned) == 1 and tuned[0].best.step == 0.1

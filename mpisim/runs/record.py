@@ -117,6 +117,7 @@ class Record:
         self.tracker: Tracker | None = None
         self.attributes: dict = {}
         self._rows: list[tuple] = []
+        self._before = np.empty(0, row_type(setup.schema))
         self._resumed = bool(start.state)
         places = setup.star.side.gather(here())
         on_first(setup.star.side, lambda: self._open_log(start, places or []))
@@ -169,11 +170,11 @@ class Record:
             self.tracker.close(status)
 
     def columns(self) -> dict[str, np.ndarray]:
-        """The kept rows, by column."""
-        schema = self.setup.schema
+        """The kept rows, by column, on rank 0 with those before a resume."""
+        schema, before = self.setup.schema, self._before
         values = zip(*self._rows, strict=True) if self._rows else [()] * len(schema)
         named = zip(schema, values, strict=True)
-        return {name: np.array(column, kind) for (name, kind, *_), column in named}
+        return {name: np.append(before[name], np.array(v, kind)) for (name, kind, *_), v in named}
 
     def _open_log(self, start: Start, places: list[Place]) -> None:
         """On rank 0: the log, with the rows before the checkpoint on resume.
@@ -195,6 +196,8 @@ class Record:
                 lines = before.get("accepted_changes", "").splitlines()
                 lines.append(f"round {k}: {start.changes}")
                 attributes["accepted_changes"] = "\n".join(lines)
+            if output.keep:
+                self._before = rows
         self.attributes = before | attributes
         if output.track:
             name = log.stem if log else setup.experiment.method.name

@@ -120,9 +120,11 @@ class Log:
         """
         values, rounds = self.column(name), self.column("round")
         if not np.array_equal(rounds, np.arange(self.rows)):
-            every, other = int(np.diff(rounds).max(initial=0)), 'run.columns = ["uniform"]'
-            needed = f"it needs run.log_every = 1, not {every}, or {other}"
-            raise InputError(f"{self.path}: no mean_{name}: {needed}")
+            needed = f"run.log_every = 1, not {int(np.diff(rounds).max(initial=0))}"
+            if rounds[0] > 0:
+                needed = f"the rows from round 0 on, not from {int(rounds[0])}"
+            needed += ', or run.columns = ["uniform"]'
+            raise InputError(f"{self.path}: no mean_{name}: it needs {needed}")
         return np.append(values[:1], np.cumsum(values[:-1]) / rounds[1:])
 
 

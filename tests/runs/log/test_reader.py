@@ -43,6 +43,12 @@ def test_no_mean_over_rounds_that_are_not_in_the_log(make_log, rounds, every):
     assert "mean_grad_norm_sq" not in [axis.name for axis in y_axes([log])]
 
 
+def test_no_mean_without_the_first_rounds(make_log):
+    columns = {"round": np.array([3, 4, 5]), "grad_norm_sq": np.array(SQUARES[:3])}
+    with pytest.raises(InputError, match="needs the rows from round 0 on, not from 3, or run"):
+        read(make_log(rounds=2, columns=columns)).column("mean_grad_norm_sq")
+
+
 def hdf5(config):
     def write(path):
         with h5py.File(path, "w") as file:
