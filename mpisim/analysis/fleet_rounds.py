@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.analysis.link_model import Traffic, traffic
+from mpisim.analysis.link_model import Traffic, of_method, traffic
 from mpisim.comm.communicators import worker_ranks
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire
@@ -22,11 +22,11 @@ from mpisim.core.errors import InputError
 from mpisim.core.machine import VECTORS, reading_budget
 from mpisim.core.rng import Draw, Streams
 from mpisim.runs.log.reader import Log
+from mpisim.runs.log.schema import REPLACED
 from mpisim.wire.base import Precision
 
 OF_CLIENTS = ("compute", "compress", "encode")  # the phases of a client's own work
 Senders = Callable[[int], np.ndarray]
-REPLACED = ("pp-marina",)  # estimators that draw their participants with replacement
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,8 +182,8 @@ def who_sent(log: Log) -> tuple[Senders | None, int]:
     messages = np.diff(log.columns["messages_up"], prepend=0)
     drawn, several, n = _of_compressor(log), 1, log.n
     if participants := _participants(log):
-        drawn, r = participants
-        if log.config["method"].get("estimator") not in REPLACED:
+        drawn, r, replaced = participants
+        if not replaced:
             several = max(int((messages / times)[messages > 0].min(initial=n) // r), 1)
     if drawn is None:
         return None, 1
@@ -195,14 +195,14 @@ def who_sent(log: Log) -> tuple[Senders | None, int]:
     return drawn, several
 
 
-def _participants(log: Log) -> tuple[Senders, int] | None:
-    """By a key ``participants`` of the method, and this number."""
-    table, n = log.config.get("method", {}), log.n
-    r, replace = table.get("participants"), table.get("estimator") in REPLACED
+def _participants(log: Log) -> tuple[Senders, int, bool] | None:
+    """By a key ``participants`` of the method, this number, and whether with replacement."""
+    r, n = log.config.get("method", {}).get("participants"), log.n
+    replaced = of_method(log, "clients_drawn", REPLACED, "replaced")
     if not isinstance(r, int) or not 1 <= r < n:
         return None
     streams = Streams(int(log.config["run"]["seed"]))
-    return lambda k: drawn_workers(Draw(streams, "sample", k, 0, 1), n, r, replace), r
+    return lambda k: drawn_workers(Draw(streams, "sample", k, 0, 1), n, r, replaced), r, replaced
 
 
 def _of_compressor(log: Log) -> Senders | None:

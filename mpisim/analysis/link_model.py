@@ -28,10 +28,9 @@ from mpisim.analysis.curves import Axis
 from mpisim.comm.communicators import starts, worker_ranks
 from mpisim.comm.links import Links, burst, on_wire
 from mpisim.core.errors import InputError
+from mpisim.methods.estimators import ESTIMATORS
 from mpisim.runs.log.reader import Log
-
-# Estimators that send x^k to their clients alone.
-LOCAL = ("fedavg", "fedprox", "scaffold", "tamuna", "fednl-pp")
+from mpisim.runs.log.schema import AT_SERVER
 
 
 class Traffic(NamedTuple):
@@ -125,5 +124,18 @@ def traffic(log: Log) -> Traffic:
         bits_up_max=log.column("bits_up_max") + framing / log.n,
         workers=np.diff(starts(log.n, ranks, layout)),
         messages_up=log.column("messages_up") if "messages_up" in log.columns else None,
-        receivers=method.get("participants") if method.get("estimator") in LOCAL else None,
+        receivers=method.get("participants") if to_some(log) else None,
     )
+
+
+def to_some(log: Log) -> bool:
+    """Whether x^k is the server's, which sends it to the clients of the round alone."""
+    return of_method(log, "evaluated_at", AT_SERVER, "server_point")
+
+
+def of_method(log: Log, attribute: str, value: str, fact: str) -> bool:
+    """Whether an attribute has a value; by a ``fact`` of the class where an older log lacks it."""
+    if attribute in log.attrs:
+        return log.attrs[attribute] == value
+    name = str(log.config.get("method", {}).get("estimator"))
+    return ESTIMATORS.here(name) and bool(getattr(ESTIMATORS[name], fact))

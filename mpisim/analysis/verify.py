@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mpisim.analysis.link_model import to_some
 from mpisim.analysis.repeat import COLUMNS, replay, rerun, tables_of, why_not, worker_bits
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
-from mpisim.methods.estimators import ESTIMATORS
 from mpisim.runs.experiment import Experiment, parse
 from mpisim.runs.identity import executed_by, of_log, other_code
 from mpisim.runs.log.reader import Log, damaged
@@ -66,9 +66,7 @@ def _totals(log: Log) -> Iterator[str]:
     most, total = last["bits_up_max"], last["bits_up"]
     if not total <= log.n * most <= log.n * total:
         yield f"bits_up_max is {most} where {log.n} workers sent {total} bits"
-    estimator = log.config["method"].get("estimator")
-    to_some = ESTIMATORS.here(estimator) and ESTIMATORS[estimator].server_point
-    for name in () if to_some else ("bits_down", "framing_bits_down"):
+    for name in () if to_some(log) else ("bits_down", "framing_bits_down"):
         uneven = log.columns[name] % log.n != 0
         if uneven.any():
             round = log.columns["round"][int(uneven.argmax())]

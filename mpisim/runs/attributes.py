@@ -12,10 +12,8 @@ from mpisim.core.numerics import processor
 from mpisim.runs import host
 from mpisim.runs.identity import packages_of
 from mpisim.runs.labels import declared
+from mpisim.runs.log.schema import AT_SERVER, AT_WORKERS, NOT_REPLACED, REPLACED
 from mpisim.runs.setup import Setup
-
-# where a row's f and gradient are taken
-AT_SERVER, AT_WORKERS = "the server's x^k", "the x^k that all workers have"
 
 
 def attributes_of(setup: Setup, command: str, places: list[host.Place]) -> dict[str, Any]:
@@ -23,12 +21,14 @@ def attributes_of(setup: Setup, command: str, places: list[host.Place]) -> dict[
     experiment, star, parameters = setup.experiment, setup.star, setup.estimator.parameters()
     packages = "; ".join(packages_of(setup.execution))
     alone = isinstance(star.comm, OneProcess)
+    clients_drawn = REPLACED if setup.estimator.replaced else NOT_REPLACED
     return (
         host.provenance()
         | processor.facts()
         | host.commit(host.PACKAGE)
         | {"source": host.source(), "blas": host.blas(), "code": json.dumps(setup.execution)}
         | ({"plugin_packages": packages} if packages else {})
+        | ({"clients_drawn": clients_drawn} if "participants" in parameters else {})
         | {f"method_{name}": value for name, value in parameters.items()}
         | {
             "title": experiment.title,

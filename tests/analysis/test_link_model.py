@@ -8,9 +8,12 @@ import pytest
 from mpisim.analysis.fleet_rounds import rounds_of, who_sent
 from mpisim.analysis.fleet_seconds import seconds as fleet_seconds
 from mpisim.analysis.link_model import ModelledSeconds, Traffic, seconds
+from mpisim.analysis.link_model import traffic as traffic_of
+from mpisim.analysis.verify import checks
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import Links, on_wire, parse
 from mpisim.core.rng import Draw, Streams
+from mpisim.methods.estimators import ESTIMATORS, estimator
 from mpisim.runs.log.reader import read
 from tests.helpers import columns, run_tables
 from tests.methods import loops
@@ -215,6 +218,25 @@ def test_seconds_after_the_fact_are_those_of_a_simulated_run(name, tmp_path):
     assert modelled(plain) == pytest.approx(expected, rel=1e-9)
     # the run's participants are no draw of the fleet
     assert np.array_equal(modelled(plain, seed=2), modelled(plain, seed=1))
+
+
+@pytest.mark.parametrize("name", ["fedavg", "pp-marina"])
+def test_a_copy_of_a_method_is_modelled_as_the_method(name, tmp_path):
+    """Also where its plugin is not loaded; and logs that do not say it are those of built-ins."""
+    path = log_of(tmp_path, name, METHODS[name])
+    expected = modelled(path)
+    estimator("copy")(type("Copy", (ESTIMATORS[name],), {}))
+    keys = {"estimator": "copy", "optimizer": "gd"} | METHODS[name]
+    copied = log_of(tmp_path, "copy+gd", keys)
+    del ESTIMATORS["copy"]
+    assert modelled(copied) == pytest.approx(expected, rel=1e-12)
+    log, copy = read(path), read(copied)
+    for said in ("evaluated_at", "clients_drawn"):
+        del log.attrs[said]
+    assert traffic_of(copy).receivers == traffic_of(log).receivers
+    assert who_sent(copy)[0](7).tolist() == who_sent(log)[0](7).tolist()
+    for one in (log, copy):
+        assert not [wrong for text, wrong in checks(one) if "totals" in text and wrong]
 
 
 def test_idle_clients_of_a_compressor(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from mpi4py import MPI
 
 from mpisim.core.rng import Draw, Streams, purpose_key
+from mpisim.methods.estimators import ESTIMATORS, estimator
 from mpisim.problems.quadratic import QuadraticGradients
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
@@ -255,6 +256,9 @@ def test_published_parameters(name, mega, B, tmp_path):
     for key, value in values.items():
         assert getattr(used, key) == pytest.approx(value, rel=1e-14)
     assert logged(method, tmp_path, rounds=1)["oracle_calls"][1] == N * B * first
+    estimator("copy")(type("Copy", (ESTIMATORS[name],), {}))
+    copy = method | {"name": "copy+gd", "estimator": "copy", "optimizer": "gd"}
+    assert logged(copy, tmp_path / "copy", rounds=1)["oracle_calls"][1] == N * B * first
 
 
 def test_a_round_on_the_quadratic_computes_what_is_sent(monkeypatch):

@@ -67,6 +67,7 @@ class Estimator(Stateful, ABC):
         of it. All know x^0, but off the server later points are NaN. Rows of the log are evaluated
         at x^k, which costs no bits.
     points : the state with the points that workers keep between rounds, for ``run.columns``
+    replaced : its ``participants`` are drawn with replacement, for analyses that draw them again
     partial : whether clients may drop out of its rounds, by ``fleet.simulate``
     on_events : whether its rounds are steps of an event clock, with columns of their own
     replayed : whether its bits follow from the seed where no length depends on values
@@ -85,6 +86,7 @@ class Estimator(Stateful, ABC):
     permk_tables: ClassVar[bool] = False
     server_point: ClassVar[bool] = False
     points: ClassVar[str] = ""
+    replaced: ClassVar[bool] = False
     partial: ClassVar[bool] = False
     on_events: ClassVar[bool] = False
     replayed: ClassVar[bool] = True

@@ -202,9 +202,13 @@ class DashaOnline(Dasha):
         super().check()
         self.B = batch_size(self.batch, self.oracle.samples, "batch")
         self.big_B = batch_size(self.big_batch, self.oracle.samples, "big_batch")
-        factor = sqrt(self.big_B / self.B) if self.name == "dasha-mvr" else 1
+        factor = self.first_factor()
         self.first_B = first_batch_size(self, self.first_batch, self.B, self.big_B, factor)
         self.first_batch = self.first_batch and self.first_B
+
+    def first_factor(self) -> float:
+        """Of omega B in the "published" first batch."""
+        return 1.0
 
     def batch_sizes(self) -> dict[str, int]:
         return {"batch": self.B, "big_batch": self.big_B}
@@ -242,6 +246,9 @@ class DashaMVR(DashaOnline):
             rule = dasha.mvr_momentum if self.b == "theory" else dasha.published_momentum
             self.b = rule(omega, self.B, self.big_B)
         self.b = probability(self.b, self.b, "b")
+
+    def first_factor(self) -> float:
+        return sqrt(self.big_B / self.B)
 
     def next(self, x: np.ndarray, old: np.ndarray) -> np.ndarray:
         xi = self.samples()

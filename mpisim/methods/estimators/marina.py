@@ -102,7 +102,7 @@ class PPMarina(MarinaFamily):
 
     p: float | Theory = "theory"
     participants: int = 1
-    partial = True
+    partial = replaced = True
 
     x = Shared("x^k")
 

@@ -11,6 +11,9 @@ from mpisim.core.schema import package_table
 
 SCHEMA_VERSION = 1
 DIGEST = "rows_sha256"  # the attribute with `journal.digest` of all rows
+# values of evaluated_at, where a row's f and gradient are taken, and of clients_drawn
+AT_SERVER, AT_WORKERS = "the server's x^k", "the x^k that all workers have"
+REPLACED, NOT_REPLACED = "with replacement", "without replacement"
 
 Column = tuple[str, type, str, str]  # name, type, units, description
 
