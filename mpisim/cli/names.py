@@ -20,6 +20,7 @@ from mpisim.analysis.formatting import columns
 from mpisim.cli.entry import on_first_rank, require_mpi
 from mpisim.compressors import COMPRESSORS
 from mpisim.core.errors import InputError
+from mpisim.core.files import write_file
 from mpisim.core.schema import choose, describe
 from mpisim.core.terminal import is_terminal
 from mpisim.methods.estimators import ESTIMATORS
@@ -122,7 +123,7 @@ def _write_card(args: argparse.Namespace, spec: dict[str, Any]) -> None:
     if out and out.suffix.lower() == ".html":
         picture = BytesIO()
         card.chart(dimensions[0], spec).savefig(picture, format="png")
-        out.write_text(card.page(text, picture.getvalue()), encoding="utf-8")
+        write_file(out, card.page(text, picture.getvalue()).encode(), InputError)
     elif out:
         plot.save(card.chart(dimensions[0], spec), out)
     if out:

@@ -75,6 +75,9 @@ def test_vectors_of_a_file_and_a_page(tmp_path, command):
     assert "data:image/png;base64,iVBOR" in page and "natural: 64 workers" in page
     np.save(vectors, np.zeros((7, 33)))
     assert "finite and not zero" in command(*words, code=2)
+    for nowhere in (vectors / "card.html", vectors / "card.png"):
+        line = command("card", "natural", "--d", "60", "-o", nowhere, code=2).splitlines()[-1]
+        assert line.startswith(f"mpisim: {nowhere}: ")
 
 
 def test_the_mean_of_equal_vectors_and_its_slope(command):
