@@ -39,6 +39,10 @@ class Oracle:
         self._gradients: np.ndarray | None = None
         self._seconds = 0.0
 
+    def restore(self, calls: int) -> None:
+        """Go on counting from ``calls``."""
+        self.calls = calls
+
     def gradients(self, x: np.ndarray, clients: np.ndarray | None = None) -> np.ndarray:
         """The full gradients of all f_i of this rank at x, shape (m, d).
 

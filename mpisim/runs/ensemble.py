@@ -115,11 +115,13 @@ class EnsembleStar(Star):
 class Given(Oracle):
     """The oracle of a member: the ensemble has evaluated its losses and gradients."""
 
-    given: tuple[np.ndarray, np.ndarray]
+    def give(self, losses: np.ndarray, gradients: np.ndarray) -> None:
+        """What `evaluate` returns from now on."""
+        self._given = losses, gradients
 
     def evaluate(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self.clock.to(EVALUATE)
-        return self.given
+        return self._given
 
 
 class Member(Loop):
@@ -157,11 +159,11 @@ class Ensemble(Loop):
         star = EnsembleStar(stars, self.clock, self.round)
         parts = star, self.round, one.problem.repeated(runs), one.compressor, one.rows
         self.state = RunState(one.experiment, *parts)
-        self.state.x = x
+        self.state.jump(self.round.k, x)
         self.gamma: Any = np.array([[member.gamma] for member in self.members])
         for run, member in enumerate(self.members):
             star.ledger.restore(member.setup.star.ledger.state(), run)
-        self.state.oracle.calls = runs * self.members[0].oracle.calls
+        self.state.oracle.restore(runs * self.members[0].oracle.calls)
 
     def evaluation_due(self) -> bool:
         return any(member.evaluation_due() for member in self.members)
@@ -180,10 +182,10 @@ class Ensemble(Loop):
             star, workers = member.setup.star, self._workers(run)
             star.clock.charge(shares)
             star.ledger.restore(state.star.ledger.state(run))
-            member.setup.round.k, member.state.x = k, state.x[run]
-            member.oracle.calls = state.oracle.calls // runs
+            member.state.jump(k, state.x[run])
+            member.oracle.restore(state.oracle.calls // runs)
             if losses is not None and gradients is not None:
-                member.oracle.given = losses[workers], gradients[workers]
+                member.oracle.give(losses[workers], gradients[workers])
             member.end = member.evaluate(k, logged)
             if member.end is not None:
                 member.record.close(member.end)

@@ -274,7 +274,7 @@ class Evaluator:
         # this start's set-up exchange repeats the one that was charged
         self.path.resume(state["seconds"].tolist(), self.clock.seconds)
         self._busy_since_last()
-        self.oracle.calls = int(state["oracle_calls"]) if self.star.is_server else 0
+        self.oracle.restore(int(state["oracle_calls"]) if self.star.is_server else 0)
 
     def _busy_since_last(self) -> tuple[list[float], float]:
         """Seconds of this rank's `PARALLEL` phases since the last row, and how long others waited

@@ -129,9 +129,12 @@ class RunState:
         x = self.star.publish(to_host(self.x, EVALUATION))
         return self.star.arrays.placed(x, EVALUATION)
 
-    def jump(self, k: int) -> None:
-        """Go to round k with the state of another one, as only a rehearsal may."""
-        self.round.k = k
+    def jump(self, k: int, x: np.ndarray | None = None) -> None:
+        """Go to round k, and to x if given, with other state of another round.
+
+        Only a rehearsal and an ensemble may.
+        """
+        self.round.k, self.x = k, self.x if x is None else x
 
     def dump(self) -> State | None:
         """All state before round k, on rank 0; None elsewhere. Collective.
