@@ -124,11 +124,12 @@ def summary(logs: Sequence[Log]) -> str:
     return f"{len(logs)} run{'s' * (len(logs) > 1)}: {counts}.{took}"
 
 
-def decades(logs: Sequence[Log], y: str = "grad_norm_sq") -> list[Target]:
-    """At most `MOST_TARGETS` powers of ten between the start and the best value of the runs.
+def decades(logs: Sequence[Log]) -> list[Target]:
+    """At most `MOST_TARGETS` powers of ten between the start and the best |grad f|^2 of the runs.
 
     None is below `SMALLEST` times the start: there f - f* is a rounding error of f.
     """
+    y = "grad_norm_sq"
     columns = [log.columns[y] for log in logs if log.rows and y in log.columns]
     values = [column[np.isfinite(column) & (column > 0)] for column in columns]
     values = [column for column in values if column.size]

@@ -17,7 +17,7 @@ from mpisim.analysis.run_groups import RunGroup
 from mpisim.core.schema import choose
 from mpisim.runs import labels
 from mpisim.runs.log.reader import Log, damaged, read
-from mpisim.runs.progress import duration, quantity
+from mpisim.runs.progress import bits_text, duration
 
 BITS = (
     ("payload", "bits_up", "bits_down"),
@@ -137,7 +137,7 @@ def _bits(log: Log, framing: bool) -> str:
     for name, *ways in (("payload and framing", *BITS[0][1:]), *BITS[2:]) if framing else BITS:
         if ways[0] in log.columns:
             axes = [Axis(way, False, framing=framing) for way in ways if way in log.columns]
-            cells = [f"{quantity(axis.values(log)[-1], 'bit'):>16}" for axis in axes]
+            cells = [f"{bits_text(axis.values(log)[-1]):>16}" for axis in axes]
             lines.append(f"  {name:<{WIDTH - 2}}{''.join(cells)}")
     lines += filter(None, [about_framing([RunGroup([log], {})], payload)])
     return "\n".join(lines) if len(lines) > 1 else ""

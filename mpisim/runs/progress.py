@@ -139,7 +139,7 @@ class Progress:
 
     def _values(self) -> str:
         _, loss, grad_norm_sq, bits = self._last
-        return f", f {loss:.4g}, |grad f|^2 {grad_norm_sq:.2e}, {quantity(bits, 'bit')}/worker"
+        return f", f {loss:.4g}, |grad f|^2 {grad_norm_sq:.2e}, {bits_text(bits)}/worker"
 
 
 def duration(seconds: float) -> str:
@@ -154,10 +154,10 @@ def duration(seconds: float) -> str:
     return f"{seconds // 3600} h {seconds % 3600 // 60:02d} min"
 
 
-def quantity(value: float, unit: str) -> str:
-    """A value with a decimal prefix: ``384 kbit``, ``1.2 Mbit``."""
+def bits_text(value: float) -> str:
+    """Bits with a decimal prefix: ``384 kbit``, ``1.2 Mbit``."""
     prefix = ""
     for larger in "kMGT":
         if abs(value) >= 999.5:
             value, prefix = value / 1000.0, larger
-    return f"{value:.3g} {prefix}{unit}"
+    return f"{value:.3g} {prefix}bit"

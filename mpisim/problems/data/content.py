@@ -132,7 +132,7 @@ def verify(dataset: Dataset, file: DataFile, content: bytes, source: str) -> str
                 f" {dataset.name} has {file.sha256}"
             )
         return "sha256 agrees with the registry"
-    rows, features = shape(dataset, file, content, source)
+    rows, features = shape(dataset, content, source)
     if rows != file.rows or features > dataset.features:
         raise InputError(
             f"{source}: {rows} rows and {features} features; the registered {dataset.name} has"
@@ -141,7 +141,7 @@ def verify(dataset: Dataset, file: DataFile, content: bytes, source: str) -> str
     return "the registry has no sha256 for it: only rows and features were checked"
 
 
-def shape(dataset: Dataset, file: DataFile, content: bytes, source: str) -> tuple[int, int]:
+def shape(dataset: Dataset, content: bytes, source: str) -> tuple[int, int]:
     """Rows and features (the largest index of a LibSVM file) of a file's content."""
     if dataset.kind == "libsvm":
         table = libsvm.parse(content, source)

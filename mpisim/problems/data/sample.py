@@ -24,14 +24,14 @@ MISSING = 0.01
 _PRESENT, _WEIGHTS, _LABELS, _GROUP = range(4)  # purposes; the groups follow
 
 
-def sample_text(rows: int = 1600, features: int = 123, seed: int = 0) -> str:
+def sample_text(rows: int = 1600, seed: int = 0) -> str:
     """LibSVM text, the same on every machine: labels +1 and -1, entries INDEX:1."""
-    edges = np.unique(np.round(np.cumsum((0, *GROUPS)) * features / sum(GROUPS)).astype(int))
+    edges = np.cumsum((0, *GROUPS))
     groups = enumerate(pairwise(edges.tolist()))
     columns = np.stack([_categories(rows, a, b, g, seed) for g, (a, b) in groups], axis=1)
     present = uniforms(_PRESENT, (rows, len(edges) - 1), seed) >= MISSING
     present[:, 0] = True
-    weights = 3.0 * uniforms(_WEIGHTS, (features,), seed) - 1.5
+    weights = 3.0 * uniforms(_WEIGHTS, (edges[-1],), seed) - 1.5
     margins = np.where(present, weights[columns], 0.0).sum(axis=1)
     chances = sigmoid(margins + _intercept(margins))
     labels = uniforms(_LABELS, (rows,), seed) < chances
@@ -42,13 +42,11 @@ def sample_text(rows: int = 1600, features: int = 123, seed: int = 0) -> str:
     return "".join(lines)
 
 
-def write_sample(path: Path | str, rows: int = 1600, features: int = 123, seed: int = 0) -> None:
+def write_sample(path: Path | str, rows: int = 1600) -> None:
     """Write `sample_text` to ``path``, whole or not at all; `InputError` if that fails."""
-    if rows < 1 or features < 1:
-        raise InputError(f"sample: {rows} rows, {features} features; both must be at least 1")
     with writing(Path(path), InputError):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(Path(path), sample_text(rows, features, seed).encode(), shared=True)
+        write_atomic(Path(path), sample_text(rows).encode(), shared=True)
 
 
 def _categories(rows: int, start: int, stop: int, group: int, seed: int) -> np.ndarray:

@@ -60,10 +60,10 @@ class MeanPool(nn.Module):
         return x.mean(dim=(2, 3))
 
 
-def _stages(inputs: int, widths: list[int], depth: int, early: bool) -> list[nn.Module]:
+def _stages(inputs: int, widths: list[int], early: bool) -> list[nn.Module]:
     blocks: list[nn.Module] = []
     for stage, outputs in enumerate(widths):
-        for block in range(depth):
+        for block in range(2):
             stride = 2 if stage > 0 and block == 0 else 1
             blocks.append(Residual(inputs, outputs, stride, early))
             inputs = outputs
@@ -79,7 +79,7 @@ def resnet18(shape: tuple[int, ...], classes: int, width: float) -> nn.Module:
     """ResNet-18 with a 3 x 3 stem and no pooling after it: 11,173,962 parameters on CIFAR-10."""
     widths = [_channels(count, width) for count in (64, 128, 256, 512)]
     stem = [_conv(shape[0], widths[0], 3), nn.BatchNorm2d(widths[0]), nn.ReLU()]
-    body = _stages(widths[0], widths, 2, early=False)
+    body = _stages(widths[0], widths, early=False)
     return nn.Sequential(*stem, *body, MeanPool(), nn.Linear(widths[-1], classes))
 
 
@@ -88,7 +88,7 @@ def wrn_16_4(shape: tuple[int, ...], classes: int, width: float) -> nn.Module:
     """WideResNet-16-4 (Zagoruyko, Komodakis, 2016): 2,748,890 parameters on CIFAR-10."""
     stem = _channels(16, width)
     widths = [_channels(count, 4 * width) for count in (16, 32, 64)]
-    body = [_conv(shape[0], stem, 3), *_stages(stem, widths, 2, early=True)]
+    body = [_conv(shape[0], stem, 3), *_stages(stem, widths, early=True)]
     head = [nn.BatchNorm2d(widths[-1]), nn.ReLU(), MeanPool(), nn.Linear(widths[-1], classes)]
     return nn.Sequential(*body, *head)
 
