@@ -26,7 +26,7 @@ def grid(tmp_path_factory):
 
 
 def test_jobs_are_not_for_a_job_of_mpirun(monkeypatch):
-    monkeypatch.setattr("mpisim.runs.api.launched", lambda: True)
+    monkeypatch.setattr("mpisim.runs.sweep.executor.launched", lambda: True)
     with pytest.raises(mpisim.InputError, match="jobs: is for one process"):
         mpisim.sweep(GRID, jobs=2)
 

@@ -18,25 +18,25 @@ from mpisim.problems.data.formats import to_libsvm
 from mpisim.problems.data.sample import write_sample
 
 
-def list_all(args: argparse.Namespace, argv: list[str]) -> int:
+def list_all(args: argparse.Namespace) -> int:
     return _print([list_text()])
 
 
-def info(args: argparse.Namespace, argv: list[str]) -> int:
+def info(args: argparse.Namespace) -> int:
     return _print(map(info_text, args.names))
 
 
-def fetch(args: argparse.Namespace, argv: list[str]) -> int:
+def fetch(args: argparse.Namespace) -> int:
     return _print(map(fetched, args.names))
 
 
-def sample(args: argparse.Namespace, argv: list[str]) -> int:
+def sample(args: argparse.Namespace) -> int:
     """Write the small generated set."""
     write_sample(args.file)
     return _print([f"sample: {args.file}"])
 
 
-def convert(args: argparse.Namespace, argv: list[str]) -> int:
+def convert(args: argparse.Namespace) -> int:
     """Write the LibSVM form of a file."""
     rows, features = to_libsvm(args.file, args.out, args.label, args.zero_based)
     return _print([f"{args.out}: {rows} rows, {features} features"])

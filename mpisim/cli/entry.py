@@ -33,8 +33,7 @@ def main(argv: list[str] | None = None) -> int:
         try:
             with reading_budget():
                 argv = _renamed(argv)
-                args = parser_for(argv).parse_args(argv)
-                code = _run(args, argv)
+                code = _run(parser_for(argv).parse_args(argv, argparse.Namespace(argv=argv)))
         except MpisimError as error:
             code = error.exit_code
             _report(str(error))
@@ -86,10 +85,10 @@ def parser_for(argv: list[str]) -> Parser:
     return make_parser(command)
 
 
-def _run(args: argparse.Namespace, argv: list[str]) -> int:
+def _run(args: argparse.Namespace) -> int:
     """Call the function of the command, in a module that is imported only now."""
     if args.call is not None:
-        return pkgutil.resolve_name(f"mpisim.cli.{args.call}")(args, argv)
+        return pkgutil.resolve_name(f"mpisim.cli.{args.call}")(args)
     if args.completion:
         print(completion_script(make_parser(COMMANDS), args.completion))
     elif args.info:
@@ -131,13 +130,6 @@ def on_first_rank(args: argparse.Namespace, body: Callable[[], object]) -> int:
         return 0
 
     return on_all_ranks(args, on_rank)
-
-
-def run_sweeps(args: argparse.Namespace, body: Callable[..., int]) -> int:
-    """`on_all_ranks`; with --jobs, which forks processes, MPI must not start."""
-    if args.jobs and launched():
-        raise InputError("--jobs: is for one process; under mpirun the ranks run side by side")
-    return on_all_ranks(args, body)
 
 
 def prepare_mpi() -> None:

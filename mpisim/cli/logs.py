@@ -34,7 +34,7 @@ PAGE = ".html"
 ROWS = (".csv", ".parquet")
 
 
-def show(args: argparse.Namespace, argv: list[str]) -> int:
+def show(args: argparse.Namespace) -> int:
     """Print the page of one log, the list of several, or what they cost until targets."""
     find = analysis.log_files
     if args.siunitx and args.form != "latex":
@@ -72,7 +72,7 @@ def _list(args: argparse.Namespace, logs: list[Log], folder: Path | None) -> str
     return table(head, rows, args.form or "text", siunitx=args.siunitx)
 
 
-def plot(args: argparse.Namespace, argv: list[str]) -> int:
+def plot(args: argparse.Namespace) -> int:
     """Write a figure, or with --out FILE.html a page for the browser."""
     if args.out.suffix.lower() == PAGE:
         refuse(args, OF_FIGURES, "for a page, where the reader chooses")
@@ -115,7 +115,7 @@ def _curves(args: argparse.Namespace) -> Any:
     return analysis.api.plot(args.logs, x, y, **how)
 
 
-def export(args: argparse.Namespace, argv: list[str]) -> int:
+def export(args: argparse.Namespace) -> int:
     files = analysis.log_files
     paths = files.find(args.logs)
     out = _output(args, paths)
@@ -142,7 +142,7 @@ def _output(args: argparse.Namespace, logs: list[Path]) -> Path:
     return args.out
 
 
-def fleet(args: argparse.Namespace, argv: list[str]) -> int:
+def fleet(args: argparse.Namespace) -> int:
     """Print what runs would take if each client had a link of its own."""
     from mpisim.analysis.fleet_table import FleetCosts, draw
 
@@ -184,7 +184,7 @@ def _fleets(args: argparse.Namespace, logs: list[Log]) -> list[Fleet]:
     return [build(Fleet, table, "fleet") for table in tables]
 
 
-def verify(args: argparse.Namespace, argv: list[str]) -> int:
+def verify(args: argparse.Namespace) -> int:
     """0 if all checks pass, 1 if one fails, 2 if there is no log.
 
     Logs and archives may come from anywhere: what they name is imported only on request.

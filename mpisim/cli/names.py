@@ -49,7 +49,7 @@ SETTINGS = {
 PICTURES = (".png", ".pdf", ".svg", ".html")  # of a card
 
 
-def list_names(args: argparse.Namespace, argv: list[str]) -> int:
+def list_names(args: argparse.Namespace) -> int:
     """``mpisim methods``, ``compressors`` or ``problems``."""
     table = args.words[0]
     return on_first_rank(args, lambda: print(_text(args.name, table[:-1], KINDS[table]())))
@@ -93,7 +93,7 @@ def _keys(halves: tuple[type, ...]) -> list[list[str]]:
     ]
 
 
-def card(args: argparse.Namespace, argv: list[str]) -> int:
+def card(args: argparse.Namespace) -> int:
     if args.out and args.out.suffix.lower() not in PICTURES:
         raise InputError(f"--out: {str(args.out)!r} does not end in {', '.join(PICTURES)}")
     return on_first_rank(args, lambda: _write_card(args, _spec(args)))
@@ -130,7 +130,7 @@ def _write_card(args: argparse.Namespace, spec: dict[str, Any]) -> None:
         print(f"wrote {out}")
 
 
-def new(args: argparse.Namespace, argv: list[str]) -> int:
+def new(args: argparse.Namespace) -> int:
     """Run ``mpisim new compressor|estimator|method|problem|metric``."""
     from mpisim.testing.new import create
 
@@ -148,7 +148,7 @@ def new(args: argparse.Namespace, argv: list[str]) -> int:
     return 0
 
 
-def new_study(args: argparse.Namespace, argv: list[str]) -> int:
+def new_study(args: argparse.Namespace) -> int:
     from mpisim.analysis.study.figure import create
 
     for path in create(args.folder):
@@ -158,7 +158,7 @@ def new_study(args: argparse.Namespace, argv: list[str]) -> int:
     return 0
 
 
-def new_job(args: argparse.Namespace, argv: list[str]) -> int:
+def new_job(args: argparse.Namespace) -> int:
     from mpisim.testing.new import create_job
 
     file = create_job(args.file)
@@ -167,7 +167,7 @@ def new_job(args: argparse.Namespace, argv: list[str]) -> int:
     return 0
 
 
-def check_plugins(args: argparse.Namespace, argv: list[str]) -> int:
+def check_plugins(args: argparse.Namespace) -> int:
     """Print a line for each check; 1 if one failed."""
     from mpisim.testing import check
     from mpisim.testing.moments import DRAWS, ERROR_RATE

@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from mpisim.cli.entry import command_line, on_all_ranks, prepare_mpi, run_sweeps
+from mpisim.cli.entry import command_line, on_all_ranks, prepare_mpi
 from mpisim.comm.job import on_first
 from mpisim.core import machine
 from mpisim.core.errors import InputError
@@ -23,7 +23,7 @@ from mpisim.runs.progress import duration
 from mpisim.runs.stop import EXIT_CODES, STOPPED
 
 
-def run(args: argparse.Namespace, argv: list[str]) -> int:
+def run(args: argparse.Namespace) -> int:
     """The first line, under mpirun and live, comes before MPI starts, which takes a second."""
     prepare_mpi()
     planned = _read(args)
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace, argv: list[str]) -> int:
             raise planned
         experiment, out = planned
         flags = args.force, args.resume, args.accept_changes
-        output = Output(out, *flags, command_line(argv), closing=False, track=args.track)
+        output = Output(out, *flags, command_line(args.argv), closing=False, track=args.track)
         result = run(experiment, output, comm)
         if comm.rank == 0 and result.status not in STOPPED:  # else there is a line already
             print(_done(result, out))
@@ -86,8 +86,8 @@ def _pace(result: End) -> str:
     return f", {duration(seconds)}{rate}"
 
 
-def sweep(args: argparse.Namespace, argv: list[str]) -> int:
-    return run_sweeps(args, lambda comm: _run_grid(args, argv, comm)[2])
+def sweep(args: argparse.Namespace) -> int:
+    return on_all_ranks(args, lambda comm: _run_grid(args, comm)[2])
 
 
 def spread_of(args: argparse.Namespace) -> Any:
@@ -98,7 +98,7 @@ def spread_of(args: argparse.Namespace) -> Any:
     return Spread(args.ranks_per_run, args.jobs, shard, args.separate)
 
 
-def _run_grid(args: argparse.Namespace, argv: list[str], comm) -> tuple[Path, list[Any], int]:
+def _run_grid(args: argparse.Namespace, comm) -> tuple[Path, list[Any], int]:
     """Run what is missing of the grid; the folder of the logs, all points, and the exit code."""
     from mpisim.runs.sweep import grid as grids
     from mpisim.runs.sweep.executor import sweep
@@ -108,29 +108,29 @@ def _run_grid(args: argparse.Namespace, argv: list[str], comm) -> tuple[Path, li
     if comm.rank == 0 and len(grid) == 1 and "sweep" not in read_toml(args.file):
         report(f"mpisim: {args.file}: has no [sweep], so it is a grid of one point")
     folder = args.out or folder
-    how = command_line(argv), args.accept_changes, spread_of(args)
+    how = command_line(args.argv), args.accept_changes, spread_of(args)
     points = sweep(folder, grid, comm, *how)
     if comm.rank == 0:
         print(f"{counts(points)}; logs in {folder}", flush=True)
     return folder, points, exit_code(points)
 
 
-def tune(args: argparse.Namespace, argv: list[str]) -> int:
+def tune(args: argparse.Namespace) -> int:
     if args.multiples is not None:
         args.set.append(f"sweep.multiples=[{args.multiples}]")
 
     def body(comm) -> int:
         from mpisim.analysis.tune import report
 
-        folder, points, code = _run_grid(args, argv, comm)
+        folder, points, code = _run_grid(args, comm)
         if comm.rank == 0 and code == 0:
             print(report(points, args.criterion, folder))
         return code
 
-    return run_sweeps(args, body)
+    return on_all_ranks(args, body)
 
 
-def theory(args: argparse.Namespace, argv: list[str]) -> int:
+def theory(args: argparse.Namespace) -> int:
     require(0 < args.epsilon < inf, "--epsilon", args.epsilon, "a number > 0")
 
     def body(comm) -> int:

@@ -16,7 +16,7 @@ from mpisim.analysis.results_page import judge_again, record, write_page
 from mpisim.analysis.study import Job, Study, find, load
 from mpisim.analysis.study.figure import FILE, draw, studies, write_drawn
 from mpisim.analysis.study.figure import overview as list_figures
-from mpisim.cli.entry import command_line, run_sweeps
+from mpisim.cli.entry import command_line, on_all_ranks
 from mpisim.cli.parser import refuse
 from mpisim.cli.runs import spread_of
 from mpisim.comm.communicators import Comm
@@ -29,7 +29,7 @@ PICTURES = Path("figures")
 STUDIES = Path("run")
 
 
-def study(args: argparse.Namespace, argv: list[str]) -> int:
+def study(args: argparse.Namespace) -> int:
     """List studies, or the figures of one; run and draw a figure; print claims."""
     if args.claims is not None:  # its folders may stand before the option, too
         named = filter(None, (args.folder, args.figure))
@@ -40,7 +40,7 @@ def study(args: argparse.Namespace, argv: list[str]) -> int:
     refuse(args, ("logs",), "without --draw")
     args.folder = args.folder or STUDIES
     if args.verify is not None:
-        return run_sweeps(args, lambda comm: _verify(args, comm))
+        return on_all_ranks(args, lambda comm: _verify(args, comm))
     refuse(args, ("seed",), "without --verify")
     if args.figure is None and args.folder.is_dir() and not (args.folder / FILE).exists():
         if args.record:
@@ -50,10 +50,10 @@ def study(args: argparse.Namespace, argv: list[str]) -> int:
             for figure in study.figures.values():
                 print(f"  {study.full_name(figure):<16} {figure.title}")
         return 0
-    return run_sweeps(args, lambda comm: _complete(args, command_line(argv), comm))
+    return on_all_ranks(args, lambda comm: _complete(args, command_line(args.argv), comm))
 
 
-def artifact(args: argparse.Namespace, argv: list[str]) -> int:
+def artifact(args: argparse.Namespace) -> int:
     path = write_artifact(args.folder, args.out)
     print(f"{path}\n\nmpisim verify {path} --rerun --load-plugins    # elsewhere")
     return 0

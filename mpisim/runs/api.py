@@ -13,8 +13,7 @@ import numpy as np
 
 from mpisim.comm.communicators import Comm, all_ranks
 from mpisim.comm.job import all_or_none
-from mpisim.core.errors import InputError
-from mpisim.core.machine import launched, usable_cores
+from mpisim.core.machine import usable_cores
 from mpisim.runs import loop
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.log.writer import locked
@@ -160,8 +159,6 @@ def sweep(
     else:
         named, points = grid.read(Path(source), list(settings))
     place = Path(folder) if folder is not None else named
-    if jobs and launched():
-        raise InputError("jobs: is for one process; under mpirun the ranks run side by side")
     processes = len(usable_cores()) if jobs == "auto" else jobs
     how = "mpisim.sweep", accept_changes, Spread(ranks_per_run, processes, separate=separate)
     quiet = not progress

@@ -22,7 +22,7 @@ from pathlib import Path
 from mpisim.comm.communicators import Comm, groups_of, meet, side_of
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, MpisimError
-from mpisim.core.machine import available_memory, gigabytes
+from mpisim.core.machine import available_memory, gigabytes, launched
 from mpisim.core.schema import require
 from mpisim.runs.host import guarded, here
 from mpisim.runs.labels import Tables
@@ -71,6 +71,8 @@ def sweep(
     group : of several sweeps, this one
     quiet : print no progress
     """
+    if spread.jobs and launched():  # MPI does not survive a fork
+        raise InputError("--jobs: is for one process; under mpirun the ranks run side by side")
     control, size = comm.Dup(), spread.ranks_per_run
     allowed = f"an integer from 1 to the {comm.size} ranks of the job"
     require(1 <= size <= comm.size, "--ranks-per-run", size, allowed)
