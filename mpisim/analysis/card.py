@@ -218,7 +218,9 @@ def lines(
     rows = [measure(compressor, kind) for compressor in compressors for kind in VECTORS]
     if given is not None:
         rows.append(measure(bound_to(spec, given.shape[1], len(given)), "given", given))
-    yield table(HEAD, [[_short(cell) for cell in row.cells()] for row in rows], right=range(2, 12))
+    yield table(
+        HEAD, [[number(cell, 4) for cell in row.cells()] for row in rows], right=range(2, 12)
+    )
     yield "entropy: bits of an ideal code, a coordinate; slack: how many more are sent"
     yield "NMSE: |C(v) - v|^2 / |v|^2; +-: two standard errors; scaled: of the best multiple of C"
     yield "above bound: scaled 4^(bits/coordinate), at least 1 for the worst v; others may be below"
@@ -230,7 +232,7 @@ def lines(
         yield f"d = {compressor.d}"
         in_dimension = [row for row in rows if row.d == compressor.d]
         parts = in_dimension[0].entropy
-        shares = ", ".join(f"{name} {_short(bits)}" for name, bits in parts.items())
+        shares = ", ".join(f"{name} {number(bits, 4)}" for name, bits in parts.items())
         yield f"  entropy of normal vectors, bits a coordinate: {shares}"
         row = max(in_dimension, key=lambda row: row.errors.mean())
         worst, spread = row.errors.mean(), f"+- {row.spread:.1g} measured ({row.vectors})"
@@ -260,10 +262,6 @@ def _time_line(compressor: Compressor, bits: float) -> str:
     rate = compressor.d * (SINGLE.bits - bits) / (encode + decode) / 1e6
     pays = f"pays on links below {rate:.4g} Mbit/s" if rate > 0 else "sends no less than 32 bits"
     return f"  encode and decode: {each} a coordinate; {pays}"
-
-
-def _short(cell: Any) -> Any:
-    return f"{cell:.4g}" if isinstance(cell, float) else cell
 
 
 def points_of(

@@ -139,7 +139,7 @@ class FleetCosts(formatting.Listing[FleetCost]):
     def _shown(self, form: str) -> formatting.Table:
         rows = []
         for c in self:
-            levels = [formatting.UNKNOWN if v is None else f"{v:.4g}" for v in c.levels]
+            levels = [formatting.number(level, 4) for level in c.levels]
             left_out = f"{100 * c.left_out:.2g}%"
             rows.append([c.name, str(c.fleet), str(c.target), str(c.runs), *levels, left_out])
         return HEAD, rows

@@ -50,11 +50,11 @@ HARMLESS = re.compile(
 FORMULA_PARTS = re.compile(rf"(\$[^$]+\$|\b[\w]₁?₂? = {_NUMBER}(?![\w.]))")
 
 
-def number(value: object) -> str:
-    """Six digits; "-" for None."""
+def number(value: object, digits: int = 6) -> str:
+    """A float with so many digits; "-" for None."""
     if value is None:
         return UNKNOWN
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def span(values: Any) -> str:

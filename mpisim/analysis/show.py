@@ -227,7 +227,7 @@ def fitted(head: Sequence[str], rows: Sequence[list[Cell]], width: int) -> str:
     short = [name.removesuffix(".name").rpartition(".")[2] for name in head]
     names = [one if short.count(one) == 1 else name for one, name in zip(short, head, strict=True)]
     settings = [name for name in reversed(head) if "." in name]
-    texts = [[f"{c:.4g}" if isinstance(c, float) else number(c) for c in row] for row in rows]
+    texts = [[number(cell, 4) for cell in row] for row in rows]
     for row in texts:
         row[0] = row[0] if len(row[0]) <= LONGEST else f"…{row[0][1 - LONGEST :]}"
     kept = list(range(len(head)))

@@ -7,7 +7,6 @@ are read, without the plugin.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -145,9 +144,7 @@ def number(value: Any) -> str:
     if isinstance(value, dict) and "theory" in value:
         under = f" ({value['condition']})" if "condition" in value else ""
         return f"{number(value['theory'])} × theory{under}"
-    if isinstance(value, float) and math.isfinite(value):
-        return f"{value:.4g}"
-    return str(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def flatten(tables: Tables, prefix: str = "") -> dict[str, Any]:

@@ -295,7 +295,7 @@ def test_json_and_back(tmp_path, make):
     mixed = state("a", "they say", "there", [result, Evidence("", "", TIE)])
     assert mixed.verdict is FAILS  # by the tie
     old = dataclasses.replace(mixed, verdict=TIE)
-    path = api.write(tmp_path / "figures" / "paper-x.claims.json", [*claims, old])
+    path = api.write(tmp_path / "paper-x.claims.json", [*claims, old])
     content = json.loads(path.read_text())
     assert [claim["verdict"] for claim in content[:-1]] == ["holds", *map(str, Verdict)]
     assert content[0]["evidence"][0]["numbers"]["seeds"] == [1, 2, 3]

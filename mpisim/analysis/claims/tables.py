@@ -106,7 +106,6 @@ def _cells(claim: Claim) -> list[str]:
 
 def write(path: Path, claims: Sequence[Claim]) -> Path:
     """Write the claims as a JSON list; returns ``path``. `OutputError` where that fails."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, [dataclasses.asdict(claim) for claim in claims])
     return path
 
