@@ -66,6 +66,12 @@ def sampled_gradients(its: Estimator, x: np.ndarray, size: int) -> np.ndarray:
     return its.oracle.batch_gradients(x, batch)
 
 
+def require_participants(star: Star, r: int | None) -> None:
+    """`InputError` unless r clients can be drawn, or r is None."""
+    allowed = f"an integer from 1 to n = {star.n}"
+    require(r is None or 1 <= r <= star.n, "method.participants", r, allowed)
+
+
 def drawn_clients(star: Star, r: int | None) -> Clients:
     """r clients, drawn uniformly without replacement; all if r is None."""
     return clients_of(star, None if r is None else star.sample(r, replace=False))

@@ -19,6 +19,7 @@ from mpisim.methods.estimators.batches import (
     clients_of,
     drawn_clients,
     gradients_at,
+    require_participants,
 )
 from mpisim.theory import derived
 from mpisim.theory.setting import Setting, Step
@@ -40,12 +41,10 @@ class LocalSteps(Participation):
     participants: int | None
 
     def check(self) -> None:
-        steps, n = self.local_steps, self.star.n
+        steps, eta_g = self.local_steps, self.server_stepsize
         require(steps >= 1, "method.local_steps", steps, "an integer >= 1")
-        eta_g, r = self.server_stepsize, self.participants
         require(0 < eta_g < inf, "method.server_stepsize", eta_g, "a finite number > 0")
-        allowed = f"an integer from 1 to n = {n}"
-        require(r is None or 1 <= r <= n, "method.participants", r, allowed)
+        require_participants(self.star, self.participants)
         if self.batch is not None:
             self.b = batch_size(self.batch, self.oracle.samples, "batch")
         super().check()

@@ -9,7 +9,6 @@ from math import inf
 
 import numpy as np
 
-from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
 from mpisim.methods.estimators.batches import (
@@ -18,6 +17,7 @@ from mpisim.methods.estimators.batches import (
     batch_size,
     clients_of,
     first_batch_size,
+    require_participants,
     sampled_gradients,
 )
 from mpisim.theory import stepsizes, tables
@@ -107,8 +107,7 @@ class PPMarina(MarinaFamily):
     x = Shared("x^k")
 
     def check(self) -> None:
-        r, n = self.participants, self.star.n
-        require(1 <= r <= n, "method.participants", r, f"an integer from 1 to n = {n}")
+        require_participants(self.star, self.participants)
         super().check()
 
     def theory_p(self) -> float:

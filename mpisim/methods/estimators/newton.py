@@ -16,7 +16,7 @@ from mpisim.core.numerics.sums import squared_norms, times_vector
 from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker
 from mpisim.methods.estimators.base import STATES, Estimator, Theory, estimator, probability
-from mpisim.methods.estimators.batches import drawn_clients
+from mpisim.methods.estimators.batches import drawn_clients, require_participants
 from mpisim.theory.setting import Setting, Step
 
 LONGEST = 60  # factors of a line search
@@ -204,9 +204,7 @@ class FedNLPP(FedNL):
 
     def check(self) -> None:
         super().check()
-        r, n = self.participants, self.star.n
-        allowed = f"an integer from 1 to n = {n}"
-        require(r is None or 1 <= r <= n, "method.participants", r, allowed)
+        require_participants(self.star, self.participants)
         require(self.option == "B", "method.option", self.option, '"B" with FedNL-PP')
 
     def start(self, x: np.ndarray) -> np.ndarray:
