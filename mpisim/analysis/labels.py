@@ -68,7 +68,7 @@ def columns(configs: Sequence[labels.Tables], every: bool = False) -> dict[str, 
 def settings_of(config: labels.Tables) -> labels.Tables:
     """{TABLE.KEY: value} of a run, without what no reader asks for."""
     flat = labels.flatten(config)
-    left_out = LEFT_OUT + (NAMED if METHODS.here(flat.get("method.name")) else ())
+    left_out = LEFT_OUT + (NAMED if METHODS.knows(flat.get("method.name")) else ())
     return {  # of files outside of the current folder the name alone
         key: Path(v).name if isinstance(v, str) and Path(v).is_absolute() else v
         for key, v in flat.items()

@@ -138,4 +138,4 @@ def of_method(log: Log, attribute: str, value: str, fact: str) -> bool:
     if attribute in log.attrs:
         return log.attrs[attribute] == value
     name = str(log.config.get("method", {}).get("estimator"))
-    return ESTIMATORS.here(name) and bool(getattr(ESTIMATORS[name], fact))
+    return ESTIMATORS.knows(name) and bool(getattr(ESTIMATORS[name], fact))

@@ -56,12 +56,12 @@ class Registry(MutableMapping[str, T]):
         """What is registered so far, by name."""
         return dict(self._objects)
 
-    def here(self, name: object) -> bool:
+    def knows(self, name: object) -> bool:
         """Whether the name is known, without the plugins of installed packages."""
         return any(name in names for names in (self.aliases, self._modules, self._objects))
 
     def __getitem__(self, name: str) -> T:
-        if not self.here(name):
+        if not self.knows(name):
             load_packages()
         name = self.canonical(name)
         if name in self._modules:
@@ -74,7 +74,7 @@ class Registry(MutableMapping[str, T]):
             import_module(self._modules[name])  # a plugin's class replaces ours: not later
         if module.partition(".")[0] != "mpisim":  # modules register their classes when imported
             package = _state.current
-            if package and self.here(name):
+            if package and self.knows(name):
                 owner = self._owners.get(name, "mpisim")
                 raise InputError(f"{self.kind} {name!r} is taken by {owner}; rename it")
             self._owners[name] = package or "another plugin"
@@ -86,9 +86,9 @@ class Registry(MutableMapping[str, T]):
         self._modules.pop(name, None)
 
     def __contains__(self, name: object) -> bool:
-        if not self.here(name) and isinstance(name, str):
+        if not self.knows(name) and isinstance(name, str):
             load_packages()
-        return self.here(name)
+        return self.knows(name)
 
     def __iter__(self) -> Iterator[str]:
         load_packages()

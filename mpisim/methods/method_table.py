@@ -155,7 +155,7 @@ def method(
 
 def needs_compressor(name: str) -> bool:
     """Whether an experiment with this method must have a ``[compressor]`` table."""
-    return not (METHODS.here(name) and METHODS[name].dense)
+    return not (METHODS.knows(name) and METHODS[name].dense)
 
 
 def make_method(table: dict[str, Any]) -> Method:

@@ -60,7 +60,7 @@ class Labels:
             return str(self._declared["problem"])
         from mpisim.problems import PROBLEMS
 
-        return PROBLEMS[name].title if PROBLEMS.here(name) else name
+        return PROBLEMS[name].title if PROBLEMS.knows(name) else name
 
     def parameter(self, key: str, value: Any) -> str:
         """A parameter of the method, problem or run."""
@@ -72,7 +72,7 @@ class Labels:
             return self._declared["compressors"][name]
         from mpisim.compressors import COMPRESSORS  # imports Numba, which new logs do not need
 
-        if not COMPRESSORS.here(name):
+        if not COMPRESSORS.knows(name):
             return name, None
         return COMPRESSORS[name].title, COMPRESSORS[name].letters
 
@@ -116,7 +116,7 @@ def of_log(attributes: Mapping[str, Any]) -> Labels:
 
 
 def _method(name: str) -> str:
-    return METHODS[name].label if METHODS.here(name) else name
+    return METHODS[name].label if METHODS.knows(name) else name
 
 
 def _inner(table: Mapping[str, Any]) -> list[dict[str, Any]]:

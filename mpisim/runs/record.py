@@ -27,7 +27,7 @@ from mpisim.runs.log.writer import LogWriter, lock_of, require_new
 from mpisim.runs.metrics import End, Row
 from mpisim.runs.progress import Progress
 from mpisim.runs.rehearsal import Rehearsal
-from mpisim.runs.resume import Resumption, Start, nothing
+from mpisim.runs.resume import Resumption, Start, is_absent
 from mpisim.runs.setup import Setup
 
 TRACKERS = {"tensorboard": "tensorboardX", "wandb": "wandb", "mlflow": "mlflow"}
@@ -82,7 +82,7 @@ def find_start(setup: Setup, output: Output) -> Start:
 
 def _find_start(setup: Setup, output: Output, log: Path) -> Start:
     earlier = None if os.path.lexists(log) else output.earlier
-    if output.force and earlier is None and nothing(log):
+    if output.force and earlier is None and is_absent(log):
         return Start()  # a new point of a sweep, say: there is nothing to report
     schema = setup.schema
     run = Resumption(setup.experiment, setup.run, setup.identity, schema, output.accept)

@@ -72,7 +72,7 @@ class Resumption:
         Raises `InputError` if the log or its checkpoints are there, but cannot be resumed by it.
         """
         path = checkpoint.path_for(log)
-        if nothing(log):
+        if is_absent(log):
             return Start(f"{log}: there is nothing to resume; starting at round 0")
         content, *rows = self._read(log)
         ended = self._ended(content)
@@ -199,7 +199,7 @@ class Resumption:
             raise InputError(f"{log}: {met}, before its checkpoint of {k}")
 
 
-def nothing(log: Path) -> bool:
+def is_absent(log: Path) -> bool:
     """Whether there is neither a log nor a checkpoint."""
     path = checkpoint.path_for(log)
     return not any(map(os.path.lexists, (log, path, checkpoint.former(path))))

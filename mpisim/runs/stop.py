@@ -133,8 +133,8 @@ def stop_of(config: Mapping[str, Any]) -> Stop:
     return build(Stop, config["run"].get("stop", {}), "run.stop")
 
 
-def nobody() -> int:
-    """No other process has received a signal."""
+def no_signal() -> int:
+    """0: no other process has received a signal."""
     return 0
 
 
@@ -150,7 +150,7 @@ class StopSignals:
 
     def __init__(self, go_on: str = "--resume continues") -> None:
         self._received, self.go_on = 0, go_on
-        self.watch: Callable[[], int] = nobody
+        self.watch: Callable[[], int] = no_signal
         self._previous: dict[signal.Signals, Any] = {}
         self._last_words: LastWords | None = None
         self._due = 0.0

@@ -255,7 +255,7 @@ def subjects(names: Sequence[str], sample: Path) -> Iterator[Subject]:
     for kind, registry in KINDS.items():
         for name, cls in registry.loaded().items():
             if cls.__module__ in modules:
-                title = "method" if kind == "estimator" and METHODS.here(name) else kind
+                title = "method" if kind == "estimator" and METHODS.knows(name) else kind
                 for table in _examples(title, name, cls, sample):
                     yield Subject(title, name, table)
 

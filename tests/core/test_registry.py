@@ -132,7 +132,7 @@ def test_a_name_of_a_package_is_resolved_and_its_version_is_in_the_log(install, 
 
 def test_a_built_in_name_imports_no_package(install):
     install("mpisim-demo", {"broken.py": "1 / 0\n"}, "x = broken")
-    assert COMPRESSORS["randk"].title == "RandK" and METHODS.here("marina")
+    assert COMPRESSORS["randk"].title == "RandK" and METHODS.knows("marina")
     assert "broken" not in sys.modules
     for look in (lambda: "nosuch" in COMPRESSORS, lambda: sorted(METHODS), lambda: len(METHODS)):
         message = r"^plugin package mpisim-demo 1\.2: cannot be loaded: .*broken\.py:1: ZeroDiv"
@@ -175,7 +175,7 @@ def test_a_plugin_may_take_another_spelling():
     names["b"] = 2
     assert (names["a"], names["b"], names.canonical("b")) == (1, 2, "b")
     del names["b"]
-    assert not names.here("b")
+    assert not names.knows("b")
 
 
 @dataclasses.dataclass

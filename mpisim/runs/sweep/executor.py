@@ -26,7 +26,7 @@ from mpisim.core.machine import available_memory, gigabytes, launched
 from mpisim.core.schema import require
 from mpisim.runs.host import guarded, here
 from mpisim.runs.labels import Tables
-from mpisim.runs.stop import COMPLETE, StopSignals, nobody
+from mpisim.runs.stop import COMPLETE, StopSignals, no_signal
 from mpisim.runs.sweep.plan import plan
 from mpisim.runs.sweep.points import (
     ALONE,
@@ -153,14 +153,14 @@ def _run_groups(sweep: Sweep, numbers: Sequence[int], size: int, groups: int, co
             sweep.lines.say(f"{len(points)} points to run, {groups} at a time")
         most = on_first(side, lambda: limits(points, groups, free, sweep.lines.say))
         if group.rank == 0:
-            update = board.update if board else nobody
+            update = board.update if board else no_signal
             sweep.signals.watch = Watch(claims, update, os.getppid())
         sweep.signals.go_on = GO_ON
         if place < groups:
             fitting = [point for point in points if point.bytes <= most[place]]
             run_points(sweep, fitting, claims, groups, size, group)
         meet(side, sweep.signals.watch)
-        sweep.signals.watch = nobody
+        sweep.signals.watch = no_signal
         if board is not None:
             board.close()
             sweep.report_left()
@@ -220,7 +220,7 @@ def _run_process(
     os.setpgid(0, 0)
 
     def work(comm: Comm) -> int:
-        sweep.signals.watch = Watch(claims, nobody, parent)
+        sweep.signals.watch = Watch(claims, no_signal, parent)
         run_points(sweep, points, claims, jobs, 1, comm)
         return 0
 

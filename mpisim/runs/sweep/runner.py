@@ -25,7 +25,7 @@ from mpisim.runs.identity import of_log
 from mpisim.runs.log.writer import lock_of
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
-from mpisim.runs.resume import nothing
+from mpisim.runs.resume import is_absent
 from mpisim.runs.setup import ProblemCache, Setup
 from mpisim.runs.stop import COMPLETE, STOPPED, StopSignals
 from mpisim.runs.sweep.plan import completed
@@ -286,7 +286,7 @@ class Queue:
 
 def is_fresh(point: Point) -> bool:
     """Whether it starts at round 0, as there is nothing of it."""
-    return not point.earlier and nothing(Path(point.log))
+    return not point.earlier and is_absent(Path(point.log))
 
 
 def choose(points: Sequence[Point], taken: set[int], loaded: object, groups: int) -> Point | None:
