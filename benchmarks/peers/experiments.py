@@ -56,7 +56,7 @@ def tables(name: str, data: str = "", **run: object) -> dict:
 
 
 def rows(problem: dict) -> tuple[sparse.csr_matrix, np.ndarray]:
-    """The rows (N, d) and labels of all workers, one block behind the other."""
+    """The rows (N, d) and labels of all workers, one block after another."""
     options = DataOptions(problem["data"], problem["workers"], bias=problem.get("bias", False))
     shards = load_shards(prepare(options), 0, options.workers)
     used = shards.stops[-1]

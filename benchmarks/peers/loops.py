@@ -78,7 +78,7 @@ def fedavg(
 ) -> Iterator[np.ndarray]:  # fmt: skip
     """x^1, x^2, ... of FedAvg on logistic regression; with one step and no ``b`` that is GD.
 
-    a : sparse rows (N, d) of n workers, one block behind the other
+    a : sparse rows (N, d) of n workers, one block after another
     b : samples of a local gradient; all rows if None
     """
     d, m = a.shape[1], y.size // n

@@ -18,7 +18,7 @@ from mpisim.core.files import write_file
 
 PAGE = "README.md"
 VERDICTS = "../../../docs/how-to/studies.md"  # in a checkout of mpisim, from its studies' results
-MINUTES, HOURS = 120, 7200  # seconds from which times are told in these
+MINUTES, HOURS = 120, 7200  # seconds from which on times are shown in these units
 
 
 def record(drawn: Drawn, scale: str, seconds: float) -> list[Path]:

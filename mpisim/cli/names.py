@@ -69,7 +69,7 @@ def _text(name: str | None, table: str, kinds: Kinds) -> str:
 def _line(name: str, halves: tuple[type, ...]) -> str:
     """The first lines of the documentation.
 
-    Of a method that is a pair, what its figures call it, and the rule of another step than GD's.
+    For a method that is a pair: its name in figures, and the rule of its step if that is not GD's.
     """
     estimator, *optimizer = halves
     others = [half for half in optimizer if half.name not in ("gd", estimator.name)]  # type: ignore[attr-defined]

@@ -19,7 +19,7 @@ def stacked(parts: list[Rows]) -> Rows:
 
 @njit(cache=True)
 def repeated(ptr, indices, copies):
-    """The CSR rows ``copies`` times, one behind the other."""
+    """The CSR rows ``copies`` times, one after another."""
     m, size = ptr.size - 1, indices.size
     ends, out = np.empty(copies * m + 1, np.int64), np.empty(copies * size, np.int64)
     for copy in range(copies):

@@ -35,7 +35,7 @@ NORMALS = normal_quantiles((np.arange(1 << 12) + 0.5) / (1 << 12))  # equally li
 class Rotating(Compressor):
     """C(v) = R^T Q(R v) with R = H diag(e) / sqrt(D), H a Hadamard matrix and e random signs.
 
-    D is the next power of two from d on, and v has zeros behind. Signs are shared randomness, each
+    D is the least power of two >= d, and v is padded with zeros. Signs are shared randomness, each
     worker's own, and cost no bits. R keeps lengths and R^T R = I, so C has the constants of Q in
     dimension D; leaving out the last D - d coordinates makes no error larger.
     """

@@ -61,7 +61,7 @@ def write_atomic(
 ) -> None:
     """Write ``.NAME.new``, sync it, rename it, and sync the folder. Raises `OSError`.
 
-    content : the file's bytes, or parts to be put one behind the other
+    content : the file's bytes, or parts to be written one after another
 
     An existing file is kept as ``keep``, or replaced. What a killed process leaves, the next call
     replaces. With ``shared``, other processes may write the same file at the same time, so each
@@ -83,8 +83,8 @@ def create_atomic(
     require : called at the start, and before the file gets its name; the file at ``path`` stays as
         it is if that raises
 
-    Two processes that write the same file without a lock may take each other's temporary file away:
-    it is theirs no more, and is not touched.
+    Two processes that write the same file without a lock may replace each other's temporary file.
+    A process whose file has been replaced raises, and leaves the other's alone.
     """
     require()
     unique = f".{secrets.token_hex(8)}" if shared else ""

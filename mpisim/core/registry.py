@@ -24,9 +24,9 @@ GROUP = "mpisim.plugins"  # entry points of packages: each names a module, which
 class Registry(MutableMapping[str, T]):
     """Methods, compressors, ... by name: mpisim's, and those of plugins.
 
-    A room's modules are imported when something of theirs is asked for, not when names are. Plugins
-    of installed packages are imported where a name is unknown, or all names are asked for. They may
-    not replace anything. A plugin that the user names may.
+    A module of mpisim is imported when something in it is looked up, not when names are listed. The
+    plugins of installed packages are imported when an unknown name is looked up, or all names are
+    listed. They may not replace anything; a plugin that the user names may.
 
     kind : of what is named, for messages
     aliases : {another spelling: name}; a plugin may take it for its own
@@ -71,7 +71,7 @@ class Registry(MutableMapping[str, T]):
     def __setitem__(self, name: str, value: T) -> None:
         module = getattr(value, "__module__", "") if isinstance(value, type) else ""
         if self._modules.get(name, module) != module:
-            import_module(self._modules[name])  # a plugin's class replaces ours: not later
+            import_module(self._modules[name])  # now: later, ours would replace the plugin's
         if module.partition(".")[0] != "mpisim":  # modules register their classes when imported
             package = _state.current
             if package and self.knows(name):

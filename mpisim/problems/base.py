@@ -135,7 +135,7 @@ class Problem(Spec, ABC):
         """The problem of an ensemble: a copy whose block has its m workers ``copies`` times.
 
         Its methods also take the points of the copies, x (copies, d), and results are those of the
-        copies, one behind the other. It shares the data.
+        copies, one after another. It shares the data.
         """
         raise NotImplementedError
 

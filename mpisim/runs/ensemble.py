@@ -1,7 +1,7 @@
 """Ensembles: runs that differ in step size or seed alone, and advance together.
 
 Their coins are the same, or there are none. So a method's lines are executed once a round, on
-arrays that have the rows of one run behind those of another. Each run has its own log, ledger,
+arrays that have the rows of one run after those of another. Each run has its own log, ledger,
 checkpoints and end, with the bits that they have when it runs alone; its seconds are its share. A
 run that ends leaves the ensemble.
 """
@@ -42,7 +42,7 @@ def key_of(experiment: Experiment) -> str:
     parts = problem, method.estimator, method.optimizer, experiment.compressor
     able = all(vars(type(part)).get("in_ensembles") for part in parts)
     plain = experiment.server == Server() and experiment.attack is None and experiment.fleet is None
-    looks = run.debug or run.columns or getattr(problem, "test_", None)  # into rounds, or beyond f
+    looks = run.debug or run.columns or getattr(problem, "test_", None)  # beyond what it logs
     upward = getattr(method.estimator, "direction", "up") == "up"
     slower = problem.explicit and experiment.compressor.name == "topk"  # alone: few coordinates
     fit = able and plain and upward and run.ranks is None and run.dtype == "float64"

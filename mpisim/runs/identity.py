@@ -89,8 +89,8 @@ def anywhere(config: str) -> str:
 def executed_by(experiment: Experiment) -> dict[str, str]:
     """What executes an experiment in this process, by name.
 
-    Of the processor, only its kind, where the bits are the same on all of that kind. Whether they
-    are is not known of a plugin.
+    The processor is named by its kind alone if all of that kind compute the same bits. Of a plugin
+    this is not known.
     """
     sources = modules(experiment)
     parts: list[Any] = [experiment.problem, *experiment.compressors]

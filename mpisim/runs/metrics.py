@@ -170,10 +170,11 @@ class Evaluation(NamedTuple):
 
 
 class Evaluator:
-    """Evaluates rows by one message that passes all ranks in worker order, then back to all.
+    """Evaluates rows with one message, which passes through all ranks in worker order; its end is
+    sent to all.
 
-    After the gradient (d) it carries `TOTALS`. The time that a rank was busy leaves out the
-    gradients of the last row's evaluation, which precede the common start. An ``explicit`` problem
+    The message has the gradient (d), then `TOTALS`. The time that a rank was busy excludes the
+    gradients of the last row, which are computed before the common start. An ``explicit`` problem
     knows f, so gradient and loss are left out. If some workers attack, f is the mean over the
     others.
     """

@@ -43,7 +43,7 @@ class RehearsalStar(Star):
 class Rehearsal(NamedTuple):
     """What a rehearsal found.
 
-    shapes : of the state behind the first round
+    shapes : of the state after the first round
     round_seconds : this rank's of a round, the mean over its coin
     row_seconds : rank 0's of a row of the log
     alone_seconds : about what a round takes on one rank: what all ranks work, without exchanges

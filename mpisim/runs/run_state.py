@@ -172,7 +172,7 @@ class RunState:
         return shapes
 
     def require_shapes(self, first: dict[str, tuple[int, ...] | None]) -> None:
-        """`InputError` if there is less than ``first``, behind round 0, or if it has other shapes.
+        """`InputError` if anything of ``first``, of round 0, is missing or has another shape.
 
         Only vectors of dimension d must keep their shape: other arrays may grow.
         """

@@ -36,7 +36,7 @@ class Precision:
 
 @dataclasses.dataclass(eq=False)
 class Packed:
-    """Encoded messages of a block of m workers, each padded to bytes, one behind the other.
+    """Encoded messages of a block of m workers, each padded to bytes, one after another.
 
     data : shape (total bytes,), uint8
     sizes : bytes of each message, shape (m,), int64

@@ -26,7 +26,7 @@ def _starts_of(sizes: np.ndarray) -> np.ndarray:
 
 
 def _cut(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The bytes of ``data`` from each of ``starts`` on, one behind the other."""
+    """The bytes of ``data`` from each of ``starts`` on, one after another."""
     piece = np.empty(sizes.sum(), np.uint8)
     _copy(data, starts, piece, _starts_of(sizes), sizes)
     return piece
@@ -242,7 +242,7 @@ class Rotated(Carried):
     """``inner``: the messages of the rotated vectors."""
 
     def decoded(self) -> np.ndarray:
-        """R_i^T of the rotated vectors, without the coordinates behind the first d."""
+        """R_i^T of the rotated vectors, without the coordinates after the first d."""
         form = self.form
         x = self.inner.decoded().astype(np.float64)
         hadamard(x)
@@ -254,8 +254,8 @@ class Rotated(Carried):
 class RotatedForm(CarriedForm):
     """Messages of R_i v_i, R_i = H diag(flips_i) / sqrt(D) with Sylvester's Hadamard matrix H.
 
-    inner : the form of the rotated vectors, in dimension D, the next power of two from d on
-    flips : 1 or -1, shape (workers, D), float64; v_i has zeros behind its d coordinates
+    inner : the form of the rotated vectors, in dimension D, the least power of two >= d
+    flips : 1 or -1, shape (workers, D), float64; v_i has zeros after its d coordinates
     """
 
     message = Rotated

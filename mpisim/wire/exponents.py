@@ -3,7 +3,7 @@
 A code is one sign bit and 8 exponent bits e: e = 1, ..., 255 means +-2**(e - 127), from the
 smallest normal float32 up to 2**128, one power above the largest, so that every float32 can be
 rounded up; e = 0 is zero with the sign bit 0, and NaN with the sign bit 1. In float32 arithmetic
-2**128 is infinite. Codes follow each other, with ones up to the next byte behind them.
+2**128 is infinite. Codes follow each other, and ones fill the last byte.
 
 The codec "paper" writes 9 bits each, "entropy" what `mpisim.wire.codecs.symbols` says.
 """

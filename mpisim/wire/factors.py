@@ -29,7 +29,7 @@ def is_sent_itself(k: int, shape: tuple[int, int]) -> bool:
 
 
 class CodedValuesForm(ValuesForm):
-    """Codec "entropy": signs and 8 upper bits of exponents are coded, the rest stands behind."""
+    """Codec "entropy": signs and 8 upper bits of exponents are coded, the rest follows."""
 
     codec: str
 
@@ -139,7 +139,7 @@ class Factors(KernelMessage, CodedValues):
 
 @dataclasses.dataclass(eq=False)
 class FactorsForm(CodedValuesForm):
-    """Matrices of the given ``shapes`` and of rank k at most, one behind the other.
+    """Matrices of the given ``shapes`` and of rank k at most, one after another.
 
     A matrix X (a, b) travels as P (a, r) and then Q (b, r), row by row, r = min(k, a, b), and is
     P Q^T; where that is more than a b values, as X itself.

@@ -226,7 +226,7 @@ class Points(CodedMessage):
 
 @dataclasses.dataclass(eq=False)
 class FlagsForm(Form):
-    """A bit from each worker, d = 1: a byte, with the bit in front and ones behind it."""
+    """A bit from each worker, d = 1: a byte, with the bit in front and ones after it."""
 
     @property
     def sizes(self) -> np.ndarray:

@@ -220,7 +220,7 @@ def test_subsets_are_uniform_over_all_subsets():
 
 
 def test_more_than_there_is_cannot_be_drawn_without_replacement():
-    """What is in the pool beside, behind its end, would be read otherwise."""
+    """What is in the pool after its end would be read otherwise."""
     with pytest.raises(InputError, match="'up': 8 of 7 without replacement; allowed: at most 7"):
         draw(0, 3).batches(np.array([9, 7, 8]), 8)
     with pytest.raises(InputError, match="'up': 3 of 2 without"):

@@ -175,7 +175,7 @@ def convex_rand_diana(e, r):
 
 
 def convex_ef21_p(e, r):
-    """Of w^k, to which w moves in the round, and h_i^k, which moves behind it."""
+    """Of w^k, to which w moves in the round, and h_i^k, which follows it."""
     gamma, omega, its = e.step.gamma, e.compressor.omega, e.estimator
     x_star, at_star, _ = at_minimiser(e)
     a = 8 * gamma * e.cache.constants(e.star).L / theta(its.down.alpha)

@@ -34,7 +34,7 @@ class Command:
 
 @dataclasses.dataclass(frozen=True)
 class Race:
-    """Two commands, the second one ``delay`` seconds behind; ``locks``: of the file system."""
+    """Two commands, the second one ``delay`` seconds later; ``locks``: of the file system."""
 
     experiment: str
     commands: tuple[Command, Command]

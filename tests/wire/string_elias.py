@@ -17,12 +17,12 @@ def omega(n: int) -> str:
 
 
 def encode(values) -> str:
-    """The code words of all values, one behind the other."""
+    """The code words of all values, one after another."""
     return "".join([omega(int(n)) for n in values])
 
 
 def decode(bits: str, pos: int) -> tuple[int, int]:
-    """The omega number at ``pos``, and the position behind it."""
+    """The omega number at ``pos``, and the position after it."""
     n = 1
     while bits[pos] == "1":
         n, pos = int(bits[pos : pos + n + 1], 2), pos + n + 1

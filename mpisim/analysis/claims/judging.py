@@ -128,8 +128,8 @@ def judge_word(
 class Judged(NamedTuple):
     """A comparison by some rules.
 
-    headline : the target of the ratio that is told; None where nothing was reached
-    crosses : the targets from which on another side is ahead than before
+    headline : the target of the ratio that is shown; None where nothing was reached
+    crosses : the targets at which the lead passes to the other side
     """
 
     verdict: Verdict

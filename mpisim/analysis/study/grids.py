@@ -195,7 +195,7 @@ class Grids(Source):
 
 
 def _problem(point: Tables) -> Tables:
-    """Its table; empty where there is none, which the sweep refuses with a line."""
+    """Its ``[problem]``; empty if it has none, which the sweep then reports."""
     table = point.get("problem")
     return table if isinstance(table, dict) else {}
 

@@ -307,7 +307,7 @@ def compare_steps(
     y: Axis = GRADIENT,
     **how: Any,
 ) -> Evidence:
-    """`compare` of the runs with the best steps, which are named; an edge decides nothing.
+    """`compare` of the runs with the best steps, which it names; an edge decides nothing.
 
     The ratios of the steps with the smallest final values are on record beside theirs. ``how``: as
     for `compare`

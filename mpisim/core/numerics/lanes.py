@@ -185,7 +185,7 @@ def magnitude(typing, value):
 
 @njit(inline="always")
 def fetch_ahead(array, start, count):
-    """`fetch` what lies a page behind flat index ``start``.
+    """`fetch` what lies a page after flat index ``start``.
 
     The processor fetches ahead by itself, but not from the next page.
     """
@@ -196,7 +196,7 @@ def fetch_ahead(array, start, count):
 def fetch(typing, array, start, count):
     """Ask for ``count`` (a constant) numbers from flat index ``start`` on, which are used soon.
 
-    The processor may also be asked for what lies behind the array. ``array`` is contiguous.
+    The processor may also be asked for what lies after the array. ``array`` is contiguous.
     """
     if not isinstance(count, types.IntegerLiteral) or array.layout != "C":
         raise TypingError(f"not a constant, or not contiguous: {count}, {array}")

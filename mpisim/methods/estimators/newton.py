@@ -41,9 +41,9 @@ class FedNL(Estimator):
 
     |x^{k+1} - x*| <= (2 l^k |x^k - x*| + M/2 |x^k - x*|^2) / mu.
 
-    For l^k is at least |H^k - hess f(x^k)|, and (H^k + l^k I) (x^{k+1} - x*) is
-    (H^k + l^k I - hess f(x^k)) (x^k - x*) plus Taylor's remainder. So the method converges from
-    near x*, and the faster, the smaller l^k is.
+    This is because l^k is at least |H^k - hess f(x^k)|, and (H^k + l^k I) (x^{k+1} - x*) is
+    (H^k + l^k I - hess f(x^k)) (x^k - x*) plus Taylor's remainder. So the method converges if x^0
+    is near x*, and the smaller l^k is, the faster.
 
     H_i^0 = hess f_i(x^0) is sent uncompressed. Gradients are, too, unless the ``[compressor]`` is
     not the identity. Convex problems alone have Hessians. A rule of ``[server]`` other than the

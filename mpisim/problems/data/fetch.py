@@ -88,8 +88,8 @@ def _fetch_file(dataset: Dataset, file: DataFile, folder: Path, work: Path, time
             os.replace(path, target)
         return target
     raise InputError(
-        f"data {dataset.name!r}: nothing usable was downloaded ({'; '.join(failures)}); allowed: a"
-        f" network connection, or {stem} (plain, .xz, .bz2 or .gz) in a folder of MPISIM_DATA"
+        f"data {dataset.name!r}: nothing usable was downloaded ({'; '.join(failures)}); connect to"
+        f" the network, or put {stem} (plain, .xz, .bz2 or .gz) into a folder of MPISIM_DATA"
     )
 
 

@@ -2,7 +2,7 @@
 
 A record is 4 bytes with the length of its content, 4 with the CRC-32 of the content (both little
 endian), and the content. The first record describes the columns, as JSON; each further one holds
-rows, as they are in memory. What a crash leaves behind the last good record is not read.
+rows, as they are in memory. What a crash leaves after the last good record is not read.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Mark(NamedTuple):
         """The inverse of `text`; raises `ValueError` or `TypeError` for what cannot be a mark."""
         mark = cls(**json.loads(text))
         if not isinstance(mark.rows, int) or not isinstance(mark.attributes, dict):
-            raise TypeError("its mark of the log is none")
+            raise TypeError("its mark of the log cannot be read")
         return mark
 
 
@@ -175,7 +175,7 @@ def _records(descriptor: int) -> Iterator[bytes]:
 
 
 def _batches(descriptor: int, kind: np.dtype) -> Iterator[np.ndarray]:
-    """The rows of all records behind the first, in portions of about `BATCH` bytes."""
+    """The rows of all records after the first, in portions of about `BATCH` bytes."""
     batch = bytearray()
     for content in itertools.islice(_records(descriptor), 1, None):
         if len(content) % kind.itemsize:

@@ -29,9 +29,9 @@ from mpisim.runs.log.journal import RECORD_ROWS, Journal, Mark, path_for
 from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION, Column, row_type, worker_columns
 
 FLUSH_SECONDS = 1.0  # within which rows are in the journal, and the first ones in the HDF5 file
-BEHIND_SECONDS, BEHIND_SHARE = 10.0, 0.1  # by how much the HDF5 file may be behind; of elapsed ones
-COST_SHARE = 0.1  # of the time that writing the HDF5 files takes at most, about
-# Of a log's name; no longer ones.
+BEHIND_SECONDS, BEHIND_SHARE = 10.0, 0.1  # that the HDF5 file may lag; a share of those elapsed
+COST_SHARE = 0.1  # of the elapsed time, that writing the HDF5 files may take, about
+# Files beside a log, by its name; none has a longer one.
 BESIDE = ("{}.ckpt", "{}.ckpt.old", "{}.journal", ".{}.lock", ".{}.journal.new")
 
 

@@ -285,7 +285,7 @@ class Queue:
 
 
 def is_fresh(point: Point) -> bool:
-    """Whether it starts at round 0, as there is nothing of it."""
+    """Whether it starts at round 0, because nothing of it has been written."""
     return not point.earlier and is_absent(Path(point.log))
 
 

@@ -7,7 +7,7 @@ bytes are what a sender writes if they end in the state that the sender began wi
 with a one and bits that they would send anyway, so nothing is lost at the ends. Only integers are
 used: the same bits on any processor.
 
-A number is written as a one, the n bits behind the state's leading one, and then the words, the
+A number is written as a one, the n bits after the state's leading one, and then the words, the
 last first. The one has up to 7 zeros in front of it, which fill the first byte (framing).
 n and the number of words follow from the length.
 
@@ -105,7 +105,7 @@ def log2(x):
 
 @njit(cache=True)
 def after_zeros(buffered, pos, end):
-    """The position behind the first one, which is in the first byte; or a status."""
+    """The position after the first one, which is in the first byte; or a status."""
     if end - pos < 8:
         return buffer.SHORT
     byte = np.int64(buffer.take(buffered, pos, 8))
@@ -114,7 +114,7 @@ def after_zeros(buffered, pos, end):
 
 @njit(cache=True)
 def take_state(buffered, pos, bits):
-    """(state, position, words behind it) of a number of ``bits`` bits."""
+    """(state, position, words after it) of a number of ``bits`` bits."""
     state_bits = bits if bits < 63 else 31 + (bits - 31) % 32
     x = np.uint64(1) << np.uint64(state_bits)
     if state_bits > 0:

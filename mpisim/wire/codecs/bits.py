@@ -78,7 +78,7 @@ def to_bytes(words, size):
 
 @njit(cache=True)
 def to_words(data):
-    """A buffer with the bytes ``data`` (uint8, C order) and at least 64 zero bits behind them."""
+    """A buffer with the bytes ``data`` (uint8, C order) and at least 64 zero bits after them."""
     full = data.size // 8
     words = np.empty(full + 3, np.uint64)
     for i in range(full):
@@ -96,7 +96,7 @@ def to_words(data):
 def put(words, pos, value, length):
     """Write the ``length`` low bits of ``value`` (1 <= length <= 64, higher bits zero) at ``pos``.
 
-    Buffers are written from the start on: what lies behind the new position is set to zero.
+    Buffers are written from the start on: what lies after the new position is set to zero.
     Returns that position.
     """
     word, offset = pos >> 6, pos & 63

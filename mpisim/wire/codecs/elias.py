@@ -6,7 +6,7 @@ their number,
     omega(n) = "0" for n = 1; else omega(|B(n)| - 1) without its last bit, then B(n), then "0".
 
 No code word is the beginning of another, and each integer has one. A code word ends with a zero,
-so at most 7 ones behind the last code word, which pad a message to bytes, are never taken for
+so at most 7 ones after the last code word, which pad a message to bytes, are never taken for
 another one: a message needs no count. Indices travel as their gaps, omega(index - previous index),
 where the index before the first is -1.
 

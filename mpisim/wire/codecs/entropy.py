@@ -3,7 +3,7 @@
 Levels of -1, 0 and 1 have a format of their own (`mpisim.wire.codecs.places`). Others are sorted
 into classes. |level| has class |level| below 16. For 2^e <= |level| < 2^(e+1), e >= 4, it has class
 12 + e, and its e lower digits are kept as they are. The classes, with a sign for each that is not
-0, and these digits are coded as `mpisim.wire.codecs.symbols` says, and the norms stand behind. The
+0, and these digits are coded as `mpisim.wire.codecs.symbols` says, and the norms follow. The
 scale that is expected of levels is that of normal entries: the largest expected sum of the levels,
 of each coordinate.
 
@@ -93,12 +93,12 @@ def _sums(s, starts):
 
 
 def no_numbers(m: int) -> np.ndarray:
-    """Nothing behind the exponents of m messages."""
+    """Nothing after the exponents of m messages."""
     return np.empty((m, 0), np.uint64)
 
 
 def write_symbols(codes: np.ndarray, raw: np.ndarray, raw_bits: int, shares=()):
-    """(bytes of all messages, bits of each): ``codes`` (m, d), and behind them ``raw``, unsigned.
+    """(bytes of all messages, bits of each): ``codes`` (m, d), and after them ``raw``, unsigned.
 
     shares : how often the symbols 1, 2, ... are expected; empty for exponents
     """

@@ -1,7 +1,7 @@
 """Which k of d coordinates a message has, in log2 C(d, k) bits, and their values; ternary levels.
 
 A message is a number of `mpisim.wire.codecs.ans`. Where only the sender knows k, its head is k + 1
-with as many zeros in front as it has digits behind the first (Elias gamma). The state begins with 1
+with as many zeros in front as it has digits after the first (Elias gamma). The state begins with 1
 and takes the values, the last first. Then come the coordinates as d coins, the last first: of the
 coordinates from j on, the share that is kept is the probability of j.
 

@@ -1,6 +1,6 @@
 """Exponents and levels in an entropy coder with frequencies of a model that is fitted to them.
 
-A message is a number of `mpisim.wire.codecs.ans`, with what is raw behind it. Its head says which
+A message is a number of `mpisim.wire.codecs.ans`, followed by what is raw. Its head says which
 model: `mpisim.wire.codecs.fit`. Its state begins with the last 32 bits of the first raw number and
 the first signs, 32 bits together. Where the model does not stay, the coordinates before are counted
 anew whenever their number has grown by a share: a quarter where the model is near, a 32nd where the
@@ -130,7 +130,7 @@ def write(codes, sizes, raw, raw_bits, weights, costs, kinds, expected):
 
     codes : symbols, plus 256 for negative ones, shape (m, d), uint16
     sizes : |levels|, whose digits their classes lack, shape (m, d); (m, 0) if no class lacks any
-    raw : numbers of ``raw_bits`` bits that stand behind, shape (m, numbers)
+    raw : numbers of ``raw_bits`` bits that follow, shape (m, numbers)
     weights, costs : `mpisim.wire.codecs.priors`
     kinds : all symbols are below
     expected : the expected scale of levels, -1 for exponents
@@ -167,7 +167,7 @@ def write(codes, sizes, raw, raw_bits, weights, costs, kinds, expected):
 
 @njit(cache=True)
 def _begin(row, raw, held):
-    """The state with ``held`` bits of ``raw`` and the first signs; the coordinate behind these."""
+    """The state with ``held`` bits of ``raw`` and the first signs; the coordinate after these."""
     one, first = np.uint64(1), 0
     x = one << np.uint64(held) | (raw & np.uint64((1 << held) - 1))
     while held < BEGIN and first < row.size:
@@ -179,7 +179,7 @@ def _begin(row, raw, held):
 
 @njit(cache=True)
 def _push_row(x, first, row, sizes, counts, kinds, prior, index, words):
-    """The state behind all symbols, the last first, and the number of ``words`` written.
+    """The state after all symbols, the last first, and the number of ``words`` written.
 
     first : the first coordinate whose sign is coded
     counts : of all symbols; used up

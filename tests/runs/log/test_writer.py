@@ -145,7 +145,7 @@ def test_the_format_is_as_it_is_described(log):
 
 @pytest.mark.parametrize("tail", [b"", b"\0" * 5000, b"\xff" * 5000])
 def test_a_torn_tail_is_cut_at_the_last_good_record(tail, log):
-    """At every seventh length, with nothing behind it, space that was never filled, or rubbish."""
+    """At every seventh length, with nothing after it, space that was never filled, or rubbish."""
     ends = (2, 3, 7, 20)
     sizes, path = write(log, *ends), journal.path_for(log)
     content = path.read_bytes()
