@@ -156,6 +156,12 @@ def package_table(file: str, name: str) -> dict[str, Any]:
     return tomllib.loads(Path(file).with_name(name).read_text(encoding="utf-8"))
 
 
+def filled_template(file: str, name: str, words: Mapping[str, str]) -> str:
+    """The text ``template/NAME`` beside the module ``file``, with ``words`` for their keys."""
+    text = Path(file).with_name("template").joinpath(name).read_text(encoding="utf-8")
+    return re.sub(rf"\b({'|'.join(words)})\b", lambda match: words[match[0]], text)
+
+
 def require_plain(value: Any, where: str = "", depth: int = 0) -> None:
     """Raise `InputError` for what logs and checkpoints cannot hold, also inside tables and lists.
 

@@ -9,14 +9,14 @@ import keyword
 import re
 import shlex
 import sys
-from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
 from mpisim.compressors.base import COMPRESSORS
-from mpisim.core.errors import InputError, OutputError
+from mpisim.core.errors import InputError
+from mpisim.core.files import writing
 from mpisim.core.registry import Registry
-from mpisim.core.schema import choose
+from mpisim.core.schema import choose, filled_template
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
@@ -50,24 +50,24 @@ def create(kind: str, name: str, folder: Path, like: str = "") -> list[Path]:
         raise InputError(f"the {kind} {name!r} exists already; choose another name")
     targets = {folder / f"{stem}.py": kind, folder / f"test_{stem}.py": f"test_{kind}"}
     for path in targets:
-        if path.exists():
-            raise InputError(f"{path}: exists already; choose another name or folder")
+        _require_new(path)
     if stem in sys.stdlib_module_names or find_spec(stem) is not None:
         raise InputError(f"{name!r}: Python has another module {stem!r}; choose another name")
     words = {"NAME": name, "FILE": stem, "LABEL": _class(stem), "CLASS": _class(stem)}
     for path, template in targets.items():
-        copy = template == "method"
-        _write(path, copied(like, name, _class(stem)) if copy else _text(template, words))
+        if template == "method":
+            text = copied(like, name, _class(stem))
+        else:
+            text = filled_template(__file__, f"{template}.py.txt", words)
+        _write(path, text)
     return list(targets)
 
 
 def create_job(path: Path) -> Path:
     """Write a batch script that runs this installation of mpisim from any folder."""
-    text = files(__package__).joinpath("template", "job.sbatch").read_text("utf-8")
     words = {"NAME": path.name, "PREFIX": sys.prefix, "PYTHON": sys.executable}
-    for name, value in words.items():
-        text = text.replace(name, shlex.quote(value))
-    _write(path, text)
+    quoted = {name: shlex.quote(value) for name, value in words.items()}
+    _write(path, filled_template(__file__, "job.sbatch", quoted))
     return path
 
 
@@ -121,18 +121,13 @@ def _class(stem: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in stem.split("_"))
 
 
-def _text(template: str, words: dict[str, str]) -> str:
-    """A template with ``words`` in it."""
-    text = files(__package__).joinpath("template", f"{template}.py.txt").read_text("utf-8")
-    return re.sub(r"\b(NAME|FILE|LABEL|CLASS)\b", lambda match: words[match[0]], text)
+def _require_new(path: Path) -> None:
+    if path.exists():
+        raise InputError(f"{path}: exists already; choose another name or folder")
 
 
 def _write(path: Path, text: str) -> None:
-    try:
+    _require_new(path)
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as plugin:
-            plugin.write(text)
-    except FileExistsError:
-        raise InputError(f"{path}: exists already; choose another name or folder") from None
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+        path.write_text(text, encoding="utf-8")

@@ -13,7 +13,6 @@ import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module, invalidate_caches
-from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -25,7 +24,7 @@ from mpisim.comm.communicators import Comm
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, import_failure
 from mpisim.core.files import writing
-from mpisim.core.schema import choose, require
+from mpisim.core.schema import choose, filled_template, require
 from mpisim.runs.sweep.points import ALONE, ONE_RANK, Group, Point, Spread
 
 FILE = "figures.py"
@@ -303,14 +302,12 @@ def create(folder: Path) -> list[Path]:
     """Write a study that runs as it is into a new or empty folder; returns its files."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder}: exists already; name a new folder")
-    written = []
+    words, written = {"STUDY": folder.resolve().name, "FOLDER": str(folder)}, []
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name in CONTENT:
             suffix = ".txt" if name.endswith(".py") else ""
-            template = files(__package__).joinpath("template", name + suffix)
-            text = template.read_text(encoding="utf-8")
-            text = text.replace("STUDY", folder.resolve().name).replace("FOLDER", str(folder))
+            text = filled_template(__file__, name + suffix, words)
             written.append(folder / name)
             written[-1].write_text(text, encoding="utf-8")
     return written
