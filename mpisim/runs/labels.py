@@ -11,8 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mpisim.comm.communicators import Comm, on_subset, ranks_for, worker_ranks
-from mpisim.core.errors import InputError
+from mpisim.comm.communicators import ranks_for, worker_ranks
 from mpisim.core.schema import package_table
 from mpisim.methods.estimators.base import Estimator
 from mpisim.methods.method_table import METHODS
@@ -230,11 +229,3 @@ def too_few(needed: int, started: int) -> str:
     """The line about a job that has fewer ranks than a run needs."""
     have = f"this job has {started}"
     return f"run.ranks: the run needs {needed} ranks, {have}; start it with mpirun -n {needed}"
-
-
-def on_its_ranks(experiment: Experiment, comm: Comm, work: Callable[[Comm], T]) -> T:
-    """`on_subset` with the experiment's number of ranks; `InputError` if there are fewer."""
-    needed = ranks_of(experiment) or comm.size
-    if needed > comm.size:
-        raise InputError(too_few(needed, comm.size))
-    return on_subset(comm, needed, work)

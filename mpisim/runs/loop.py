@@ -8,15 +8,15 @@ from time import monotonic
 import numpy as np
 
 from mpisim.comm.clock import COMMUNICATE, OTHER, uncharged
-from mpisim.comm.communicators import Comm
+from mpisim.comm.communicators import Comm, on_subset
 from mpisim.comm.job import together
 from mpisim.comm.star import Star
 from mpisim.core.arrays import EVALUATION, to_host
-from mpisim.core.errors import Diverged
+from mpisim.core.errors import Diverged, InputError
 from mpisim.core.terminal import report
 from mpisim.runs.attributes import Durations
 from mpisim.runs.experiment import Experiment
-from mpisim.runs.labels import on_its_ranks
+from mpisim.runs.labels import ranks_of, too_few
 from mpisim.runs.log.writer import locked
 from mpisim.runs.metrics import End, Row
 from mpisim.runs.record import Output, Record, find_start
@@ -48,10 +48,14 @@ def run(experiment: Experiment, output: Output, comm: Comm) -> End:
 def run_on_its_ranks(
     experiment: Experiment, comm: Comm, output: Output, signals: StopSignals
 ) -> End:
-    """`set_up_and_run` on those ranks that the experiment asks for. Collective."""
-    return on_its_ranks(
-        experiment, comm, lambda part: set_up_and_run(experiment, part, output, signals)
-    )
+    """`set_up_and_run` on the ranks that the experiment asks for; `InputError` if there are fewer.
+
+    Collective.
+    """
+    needed = ranks_of(experiment) or comm.size
+    if needed > comm.size:
+        raise InputError(too_few(needed, comm.size))
+    return on_subset(comm, needed, lambda part: set_up_and_run(experiment, part, output, signals))
 
 
 def set_up_and_run(experiment: Experiment, comm: Comm, output: Output, signals: StopSignals) -> End:
