@@ -113,13 +113,19 @@ def share_of(share: float, n: int) -> int:
     return int(round(share * n, 9))
 
 
-def flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """``{"a": {"b": 1}}`` as ``{"a.b": "1"}``: nested tables flattened, values as text."""
-    out: dict[str, str] = {}
+def flatten(table: Mapping[str, Any], whole: str = "", prefix: str = "") -> dict[str, Any]:
+    """``{"a": {"b": 1}}`` as ``{"a.b": 1}``; the table called ``whole`` stays one value."""
+    out: dict[str, Any] = {}
     for key, value in table.items():
-        inner = isinstance(value, dict)
-        out |= flat(value, f"{prefix}{key}.") if inner else {f"{prefix}{key}": repr(value)}
+        name = prefix + key
+        inner = isinstance(value, dict) and name != whole
+        out |= flatten(value, whole, f"{name}.") if inner else {name: value}
     return out
+
+
+def flat(table: Mapping[str, Any]) -> dict[str, str]:
+    """``{"a": {"b": 1}}`` as ``{"a.b": "1"}``: values as text."""
+    return {key: repr(value) for key, value in flatten(table).items()}
 
 
 DEEPEST = 16  # tables and lists within each other; experiments need some five

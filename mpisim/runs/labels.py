@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mpisim.comm.communicators import ranks_for, worker_ranks
-from mpisim.core.schema import package_table
+from mpisim.core import schema
 from mpisim.methods.estimators.base import Estimator
 from mpisim.methods.method_table import METHODS
 from mpisim.problems.data.find import lookup
@@ -21,7 +21,7 @@ from mpisim.runs.experiment import Experiment
 Tables = dict[str, Any]
 T = TypeVar("T")
 K = TypeVar("K")
-PARAMETERS = package_table(__file__, "letters.toml")
+PARAMETERS = schema.package_table(__file__, "letters.toml")
 
 
 class Labels:
@@ -146,15 +146,9 @@ def number(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def flatten(tables: Tables, prefix: str = "") -> dict[str, Any]:
+def flatten(tables: Tables) -> dict[str, Any]:
     """``{"a": {"b": 1}}`` as ``{"a.b": 1}``; ``method.stepsize`` stays one value."""
-    flat: dict[str, Any] = {}
-    for key, value in tables.items():
-        if isinstance(value, dict) and prefix + key != "method.stepsize":
-            flat |= flatten(value, f"{prefix}{key}.")
-        else:
-            flat[prefix + key] = value
-    return flat
+    return schema.flatten(tables, "method.stepsize")
 
 
 def varying(many: Sequence[dict[str, Any]]) -> list[str]:
