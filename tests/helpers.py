@@ -3,6 +3,8 @@
 import functools
 import os
 import random
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 from mpi4py import MPI
 from sklearn.datasets import load_svmlight_file
 
+from mpisim.core import arrays
 from mpisim.problems.data.find import find
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.schema import DIGEST
@@ -134,3 +137,41 @@ def dense(data: str) -> tuple[np.ndarray, np.ndarray]:
     for array in result:
         array.flags.writeable = False  # all tests share them
     return result
+
+
+FALLBACKS = {"compressed", "Placed.decoded", "Placed.total"}  # whole vectors go by the host
+
+
+class Crossings:
+    """Bytes that are copied between a device and the host, by the function that asks for it.
+
+    Tensors on the CPU stand for those on a device: nothing counts as the host's memory. Modules
+    that are loaded later are not watched.
+    """
+
+    def __init__(self, monkeypatch):
+        self.to_host, self.to_device = Counter(), Counter()
+        monkeypatch.setattr(arrays, "HOST_MEMORY", ())
+        for copy, counts in ((arrays.to_host, self.to_host), (arrays.to_device, self.to_device)):
+            for module in [m for name, m in sys.modules.items() if name.startswith("mpisim.")]:
+                if module is not arrays and vars(module).get(copy.__name__) is copy:
+                    monkeypatch.setattr(module, copy.__name__, self._counting(copy, counts))
+
+    @staticmethod
+    def _counting(copy, counts):
+        def counted(v, *device):
+            if arrays.is_tensor(v) or device:
+                counts[sys._getframe(1).f_code.co_qualname] += v.nbytes
+            return copy(v, *device)
+
+        return counted
+
+    def clear(self):
+        """Count from zero."""
+        self.to_host.clear()
+        self.to_device.clear()
+
+    @property
+    def names(self) -> set[str]:
+        """The functions that have copied anything."""
+        return {*self.to_host, *self.to_device}

@@ -15,7 +15,7 @@ import numpy as np
 from mpisim.comm.network import LazyUpload, Upload
 from mpisim.comm.star import Star
 from mpisim.compressors.base import Compressor
-from mpisim.core.arrays import EVALUATION, is_tensor, to_host
+from mpisim.core.arrays import is_tensor, to_host
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.wire.base import Message
 
@@ -31,7 +31,7 @@ def poison(mark: int) -> float:
 
 def mark_in(value: Any) -> int:
     """The mark of the first poison in an array, tensor or number; 0 without any."""
-    array = np.asarray(to_host(value, EVALUATION))
+    array = np.asarray(to_host(value))
     if array.dtype.kind != "f" or not np.isnan(array).any():
         return 0
     bits = array[np.isnan(array)].astype(np.float64).view(np.uint64)

@@ -19,7 +19,7 @@ from mpisim.comm.communicators import Comm, OneProcess, SideChannel
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.ledger import Ledger
 from mpisim.compressors.base import Compressor, Flag, Identity
-from mpisim.core.arrays import FALLBACK, HOST, Arrays, in_host_memory, is_tensor, to_host
+from mpisim.core.arrays import HOST, Arrays, in_host_memory, is_tensor, to_host
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.numerics import philox
 from mpisim.core.numerics.sums import rounded
@@ -82,7 +82,7 @@ def compressed(compressor: Compressor, v: Any, draw: Draw) -> Message:
 
     if compressor.on_device and not in_host_memory(v.device):
         return compressor.compress(v, draw)
-    return placed(compressor.compress(to_host(v, FALLBACK), draw), v.device)
+    return placed(compressor.compress(to_host(v), draw), v.device)
 
 
 def received(message: Message, device: Any) -> Message:
@@ -223,8 +223,8 @@ class Network(SideChannel):
     ) -> np.ndarray:
         """What is sent instead of v (senders, d)."""
         draw = self.draw(f"{purpose}/attack", clients)
-        rows = attack.corrupted(to_host(v, FALLBACK), draw.members, self, draw)
-        return self.arrays.placed(rows, FALLBACK)
+        rows = attack.corrupted(to_host(v), draw.members, self, draw)
+        return self.arrays.placed(rows)
 
     # What is shared, and costs no bits
 

@@ -25,7 +25,7 @@ from mpisim.comm.clock import (
 from mpisim.comm.ledger import Ledger
 from mpisim.comm.network import LazyUpload, Network, Upload, compressed, received
 from mpisim.compressors.base import Compressor
-from mpisim.core.arrays import FALLBACK, HOST, MESSAGE, to_host
+from mpisim.core.arrays import HOST, to_host
 from mpisim.core.lazy_rows import blocks
 from mpisim.core.numerics.sums import add_by_run, sum_blocks
 from mpisim.core.rng import Draw
@@ -51,7 +51,7 @@ class Star(Network):
             return self.zeros(upload.compressor.d)
         if self._robust:
             rows = self.server.combine(message.decoded(), self._shared_draw("buckets"))
-            return self.arrays.placed(rows.astype(message.form.precision.arithmetic), MESSAGE)
+            return self.arrays.placed(rows.astype(message.form.precision.arithmetic))
         clients = upload.draw.clients
         senders = self.n if clients is None else len(clients)
         if self.arrays is not HOST:
@@ -156,7 +156,7 @@ class Star(Network):
         """All workers' messages (n, d), at the server; other ranks get zeros. Collective."""
         message = self.gather(upload)
         rows = self.zeros(self.n, upload.compressor.d)
-        return rows if message is None else rows + self.arrays.placed(message.decoded(), MESSAGE)
+        return rows if message is None else rows + self.arrays.placed(message.decoded())
 
     def combine(self, rows: np.ndarray) -> np.ndarray:
         """What stands for the mean of rows (n, d) at the server, by ``[server]``: (d,).
@@ -165,8 +165,8 @@ class Star(Network):
         """
         if not self.is_server:
             return self.zeros(rows.shape[1])
-        combined = self.server.combine(to_host(rows, FALLBACK), self._shared_draw("buckets"))
-        return self.arrays.placed(combined, FALLBACK)
+        combined = self.server.combine(to_host(rows), self._shared_draw("buckets"))
+        return self.arrays.placed(combined)
 
     def gather(self, upload: Upload) -> Message | None:
         """All workers' messages, decoded, at the server; None on other ranks."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mpisim.core.arrays import FALLBACK, to_host
+from mpisim.core.arrays import to_host
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.registry import Registry, Spec, named
@@ -214,4 +214,4 @@ class Flag(Compressor):
         return FlagsForm(self.d, draw.workers, self.precision)
 
     def compress(self, v: np.ndarray, draw: Draw) -> Flags:
-        return Flags(self.form(draw), to_host(v, FALLBACK)[:, 0] > 0)
+        return Flags(self.form(draw), to_host(v)[:, 0] > 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.core.arrays import MESSAGE, to_host
+from mpisim.core.arrays import to_host
 from mpisim.wire.codecs.bits import raw, round_into, round_scales
 
 
@@ -105,7 +105,7 @@ def one_norms(v: np.ndarray, starts: np.ndarray) -> np.ndarray:
         return _one_norms(np.ascontiguousarray(v), starts)
     from mpisim.core.numerics import tensors
 
-    return to_host(tensors.one_norms(v, starts), MESSAGE)
+    return to_host(tensors.one_norms(v, starts))
 
 
 def rounded_norms(v: np.ndarray, starts: np.ndarray, order: str, wire: np.dtype) -> np.ndarray:
@@ -121,4 +121,4 @@ def rounded_norms(v: np.ndarray, starts: np.ndarray, order: str, wire: np.dtype)
     from mpisim.core.numerics import tensors
 
     exact = (tensors.two_norms if euclidean else tensors.max_norms)(v, starts)
-    return round_scales(to_host(exact, MESSAGE), wire, up=True)
+    return round_scales(to_host(exact), wire, up=True)

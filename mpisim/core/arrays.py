@@ -7,20 +7,11 @@ Messages, MPI and the log belong to the host and are NumPy's.
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
-# what a copy is for
-MESSAGE = "message"  # what was packed, and what is unpacked
-COMMON = "common"  # what server and worker both know: drawn coordinates, steps of levels
-FALLBACK = "fallback"  # whole vectors, for a compressor that knows NumPy only
-EVALUATION = "evaluation"  # gradients for the log
-METRIC = "metric"  # vectors for ``run.columns``
-CHECKPOINT = "checkpoint"
 
 
 class Arrays:
@@ -36,35 +27,12 @@ class Arrays:
         """An array of zeros."""
         return np.zeros(shape, dtype)
 
-    def placed(self, array: np.ndarray, reason: str) -> Any:
+    def placed(self, array: np.ndarray) -> Any:
         """A host's array as one of these."""
         return array
 
 
 HOST = Arrays()
-
-
-@dataclasses.dataclass
-class Copies:
-    """Copies between a device and the host, by what they are for: how many, and their bytes."""
-
-    to_host: dict[str, list[int]] = dataclasses.field(default_factory=dict)
-    to_device: dict[str, list[int]] = dataclasses.field(default_factory=dict)
-
-    def reset(self) -> None:
-        """Count from zero."""
-        self.to_host.clear()
-        self.to_device.clear()
-
-    @staticmethod
-    def count(copies: dict[str, list[int]], reason: str, size: int) -> None:
-        """One more copy of ``size`` bytes in ``to_host`` or ``to_device``."""
-        number = copies.setdefault(reason, [0, 0])
-        number[0] += 1
-        number[1] += size
-
-
-COPIES = Copies()  # of this process
 HOST_MEMORY = ("cpu",)  # PyTorch's devices whose memory is the host's
 
 
@@ -92,7 +60,7 @@ def maximum(a: Any, b: Any) -> Any:
     return np.maximum(a, b) if isinstance(b, np.ndarray) else b.clamp(min=a)
 
 
-def to_host(v: Any, reason: str) -> Any:
+def to_host(v: Any) -> Any:
     """A tensor as a NumPy array: a copy, or the same memory if that is the host's.
 
     What is no tensor stays as it is.
@@ -101,18 +69,16 @@ def to_host(v: Any, reason: str) -> Any:
         return v
     if in_host_memory(v.device):
         return v.numpy()
-    COPIES.count(COPIES.to_host, reason, v.numel() * v.element_size())
     host = v.cpu()
     return (host.clone() if host is v else host).numpy()
 
 
-def to_device(array: np.ndarray, device: Any, reason: str) -> Any:
+def to_device(array: np.ndarray, device: Any) -> Any:
     """A NumPy array as a tensor on ``device``: a copy, or the same memory if that is the host's."""
     torch: Any = sys.modules["torch"]
     packed = np.ascontiguousarray(array)
     tensor = torch.from_numpy(packed if packed.flags.writeable else packed.copy())
     if in_host_memory(device):
         return tensor
-    COPIES.count(COPIES.to_device, reason, array.nbytes)
     there = tensor.to(device)
     return there.clone() if there is tensor else there

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.comm.debug import NOT_RECEIVED, SENT, SERVER_ONLY, DebugStar, mark_in, poisoned
-from mpisim.core.arrays import EVALUATION, is_tensor, to_host
+from mpisim.core.arrays import is_tensor, to_host
 from mpisim.core.errors import MethodError
 from mpisim.core.state import Stateful
 from mpisim.methods.estimators.base import Estimator
@@ -113,7 +113,7 @@ class Debug:
         """Whether a vector is state, or what the oracle has returned."""
         state = (value for part in self.parts.values() for value in part.state().values())
         arrays = [leaf for value in (*state, *self.oracle.results) for leaf in _leaves(value)]
-        v = to_host(v, EVALUATION)
+        v = to_host(v)
         return any(isinstance(one, np.ndarray) and np.may_share_memory(v, one) for one in arrays)
 
     def _poison_state(self) -> None:
@@ -132,7 +132,7 @@ def _leaves(value: Any) -> Iterator[Any]:
         for one in value:
             yield from _leaves(one)
     else:
-        yield to_host(value, EVALUATION)
+        yield to_host(value)
 
 
 def _digest(value: Any) -> str:

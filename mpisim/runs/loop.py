@@ -11,7 +11,7 @@ from mpisim.comm.clock import COMMUNICATE, OTHER, uncharged
 from mpisim.comm.communicators import Comm, on_subset
 from mpisim.comm.job import together
 from mpisim.comm.star import Star
-from mpisim.core.arrays import EVALUATION, to_host
+from mpisim.core.arrays import to_host
 from mpisim.core.errors import Diverged, InputError
 from mpisim.core.terminal import report
 from mpisim.runs.attributes import Durations
@@ -156,7 +156,7 @@ class Loop:
             self.state.oracle.forget()  # the method must not depend on when a checkpoint is due
         if not status:
             return None
-        x = to_host(x, EVALUATION)
+        x = to_host(x)
         return End(status, row, np.where(np.isnan(x), np.nan, x), stopped_by)
 
     def save(self) -> None:

@@ -18,7 +18,7 @@ from mpisim.comm.clock import PARALLEL, SlowestPath
 from mpisim.comm.ledger import COLUMNS as BITS
 from mpisim.comm.network import Observer
 from mpisim.comm.star import Star
-from mpisim.core.arrays import EVALUATION, to_host
+from mpisim.core.arrays import to_host
 from mpisim.core.lazy_rows import LazyRows, row_blocks
 from mpisim.core.numerics.lanes import dot
 from mpisim.core.numerics.sums import add_rows
@@ -100,7 +100,7 @@ class Tests(Metric):
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         shares, gradients = cast(ProblemWithTestSet, self.problem).test(x)
-        rows = np.concatenate([shares, to_host(gradients, EVALUATION)], axis=1)
+        rows = np.concatenate([shares, to_host(gradients)], axis=1)
         total = self.star.sum_over_workers(rows)
         gradient = total[shares.shape[1] :]
         return (*total[: shares.shape[1]].tolist(), float(dot(gradient, gradient)))
@@ -236,7 +236,7 @@ class Evaluator:
             self.start = row["loss"], row["grad_norm_sq"]
         if reference is not None:
             x_star, f_star = reference
-            away = to_host(x, EVALUATION) - x_star
+            away = to_host(x) - x_star
             row |= {"suboptimality": f - f_star, "distance_sq": float(dot(away, away))}
         row = {name: value if value == value else nan for name, value in row.items()}  # one NaN
         row |= bits
@@ -252,7 +252,7 @@ class Evaluator:
         if self._good is None and self.oracle.problem.explicit:
             return self.oracle.loss_and_gradient(x), np.empty(0), np.empty((0, 0))
         losses, gradients = self.oracle.evaluate(x)
-        gradients = to_host(gradients, EVALUATION)
+        gradients = to_host(gradients)
         if self._good is not None:
             losses, gradients = losses[self._good], gradients[self._good]
         return None, losses, gradients

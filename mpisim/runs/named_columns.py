@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.comm.network import Upload
-from mpisim.core.arrays import METRIC, to_host
+from mpisim.core.arrays import to_host
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows, row_blocks
 from mpisim.core.numerics.lanes import dot, sum_of
@@ -47,14 +47,14 @@ class Adaptive(Metric):
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         if self.last is None:
             return np.nan, np.nan
-        moved = to_host(x - self.last, METRIC).astype(np.float64)
+        moved = to_host(x - self.last).astype(np.float64)
         length = float(dot(moved, moved))
         change: np.ndarray | LazyRows
         if isinstance(self.problem, ExplicitProblem):
             change = self.problem.lazy_gradients(x) - self.problem.lazy_gradients(self.last)
         else:
             both = self.problem.gradients(x), self.problem.gradients(self.last)
-            change = to_host(both[0] - both[1], METRIC)
+            change = to_host(both[0] - both[1])
 
         mean = self._mean(change)
 
@@ -105,17 +105,17 @@ class Estimates(Metric):
 
     def fresh(self, g_i: np.ndarray | LazyRows) -> None:
         if self._due():
-            self.g = self._mean(to_host(g_i, METRIC))
+            self.g = self._mean(to_host(g_i))
 
     def estimated(self, g_hat: np.ndarray, g: np.ndarray) -> None:
         if self.g is not None and self.star.is_server:
-            g_hat, g = to_host(g_hat, METRIC), to_host(g, METRIC)
+            g_hat, g = to_host(g_hat), to_host(g)
             self.errors = _distance(g_hat, self.g), _distance(g, g_hat)
         self.g = None
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         v = self.optimizer.v if isinstance(self.optimizer, Moments) else np.nan
-        v = np.atleast_1d(to_host(v, METRIC))
+        v = np.atleast_1d(to_host(v))
         return *self.errors, float(sum_of(v, v.size)) / v.size, float(v.max())
 
 
@@ -138,7 +138,7 @@ class Denominators(Metric):
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         if not isinstance(self.optimizer, Moments) or not self.optimizer.t:
             return (np.nan,)
-        denominators = to_host(self.optimizer.denominators(), METRIC)
+        denominators = to_host(self.optimizer.denominators())
         return (float(denominators.max()) / float(denominators.min()),)
 
 
@@ -227,12 +227,12 @@ class Pi(Metric):
 
     def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:
         if self._due():
-            rows = v.dense() if isinstance(v, LazyRows) else to_host(v, METRIC)
-            self.pi_i[upload.draw.members] = _losses(rows, to_host(upload.decoded(), METRIC))
+            rows = v.dense() if isinstance(v, LazyRows) else to_host(v)
+            self.pi_i[upload.draw.members] = _losses(rows, to_host(upload.decoded()))
 
     def down(self, v: np.ndarray, decoded: np.ndarray) -> None:
         if self._due():
-            v, decoded = to_host(v, METRIC), to_host(decoded, METRIC)
+            v, decoded = to_host(v), to_host(decoded)
             self.pi = float(_losses(v[None], decoded[None])[0])
             lost, total = _norms(decoded - v, self.starts), _norms(v, self.starts)
             self.pi_code = 1 - (lost / total if total > 0 else 0.0)
@@ -264,7 +264,7 @@ class Points(Metric):
         x_i = vars(self.estimator).get(self.estimator.points)
         if x_i is None:
             return np.nan, np.nan
-        away = to_host(x_i - x, METRIC).astype(np.float64)
+        away = to_host(x_i - x).astype(np.float64)
         rows = np.stack([self.problem.losses(x_i), squared_norms(away)], axis=1)
         loss, spread = (self.star.sum_over_workers(rows) / self.star.n).tolist()
         return loss, spread
@@ -297,6 +297,6 @@ class Uniform(Metric):
         if isinstance(self.problem, ExplicitProblem):
             grad = self.problem.loss_and_gradient(x)[1]
         else:
-            g_i = to_host(self.problem.losses_and_gradients(x)[1], METRIC)
+            g_i = to_host(self.problem.losses_and_gradients(x)[1])
             grad = self._mean(g_i)
         return float(dot(grad, grad))

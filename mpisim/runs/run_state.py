@@ -16,7 +16,7 @@ from mpisim.comm.clock import EVALUATE, OPTIMIZER, OTHER
 from mpisim.comm.debug import SERVER_ONLY, DebugStar, poison
 from mpisim.comm.star import Star
 from mpisim.compressors.base import Compressor
-from mpisim.core.arrays import CHECKPOINT, EVALUATION, is_tensor, to_host
+from mpisim.core.arrays import is_tensor, to_host
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Round
 from mpisim.core.state import Stateful
@@ -126,8 +126,8 @@ class RunState:
         """x^k on every rank, for the log alone: nothing is charged. Collective."""
         if not self.estimator.server_point:
             return self.x
-        x = self.star.publish(to_host(self.x, EVALUATION))
-        return self.star.arrays.placed(x, EVALUATION)
+        x = self.star.publish(to_host(self.x))
+        return self.star.arrays.placed(x)
 
     def jump(self, k: int, x: np.ndarray | None = None) -> None:
         """Go to round k, and to x if given, with other state of another round.
@@ -147,7 +147,7 @@ class RunState:
                 parts[title][name] = packed(value, partial(self._gathered, part, name))
         if not self.star.is_server:
             return None
-        state = {"round": self.round.k, "x": to_host(self.x, CHECKPOINT), "parts": parts}
+        state = {"round": self.round.k, "x": to_host(self.x), "parts": parts}
         return state | {"ledger": self.star.ledger.state()} | self.evaluator.state()
 
     def restore(self, state: State) -> None:
@@ -216,8 +216,8 @@ class RunState:
         if kind == "number":
             return kind, value
         if kind == "gradients":
-            return kind, to_host(value.x, CHECKPOINT)
-        array = to_host(value, CHECKPOINT)
+            return kind, to_host(value.x)
+        array = to_host(value)
         per_worker = part.declared[name].place == "PerWorker"
         return kind, self.star.gather_workers(array) if per_worker else array
 
@@ -232,7 +232,7 @@ class RunState:
         star.ledger.restore(state["ledger"])
         self.evaluator.restore(state)
         self.round.k = int(state["round"])
-        self.x = star.arrays.placed(state["x"], CHECKPOINT)
+        self.x = star.arrays.placed(state["x"])
         if self.hidden and self.round.k > 0:
             self.x = self.x + UNSENT
 
@@ -251,12 +251,12 @@ class RunState:
             array = array[star.first : star.first + star.m].copy()
         elif place == "AtServer" and not star.is_server:
             array = np.zeros_like(array)
-        return star.arrays.placed(array, CHECKPOINT) if kind == "tensor" else array
+        return star.arrays.placed(array) if kind == "tensor" else array
 
     def _require_possible(self, state: State) -> None:
         """`ValueError` or `KeyError` for wrong shapes or types, and for counts below 0."""
         given = state | state["ledger"]
-        fresh = {"x": to_host(self.x, CHECKPOINT)} | self.evaluator.state()
+        fresh = {"x": to_host(self.x)} | self.evaluator.state()
         for name, value in (fresh | self.star.ledger.state()).items():
             expected, saved = np.asarray(value), np.asarray(given[name])
             _require_array(name, saved, expected.dtype.kind, expected.shape)

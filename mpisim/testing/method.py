@@ -15,7 +15,7 @@ from math import isfinite
 import numpy as np
 
 from mpisim.comm.communicators import OneProcess
-from mpisim.core.arrays import EVALUATION, to_host
+from mpisim.core.arrays import to_host
 from mpisim.core.errors import InputError
 from mpisim.methods.estimators.base import Estimator
 from mpisim.runs.experiment import Experiment
@@ -80,8 +80,8 @@ def settled(tables: Tables) -> tuple[float, bool, set[str]]:
             if k == MOVES - 1:
                 zero = _zero(estimator)
             if k >= MOVES + STILL // 2:
-                last.append(to_host(g, EVALUATION))
-        gradients = to_host(problem.losses_and_gradients(points[-1])[1], EVALUATION)
+                last.append(to_host(g))
+        gradients = to_host(problem.losses_and_gradients(points[-1])[1])
         off = np.mean(last, axis=0) - gradients.mean(axis=0)
         scale = np.sqrt((gradients**2).sum(axis=1).mean())
         varies = not np.ptp(last, axis=0).max() <= EXACT * scale
@@ -92,7 +92,7 @@ def _zero(estimator: Estimator) -> set[str]:
     """The names of arrays that are `PerWorker` and 0."""
     places = estimator.declared
     arrays = {
-        name: to_host(value, EVALUATION)
+        name: to_host(value)
         for name, value in estimator.state().items()
         if places[name].place == "PerWorker"
     }

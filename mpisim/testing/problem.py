@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.core.arrays import EVALUATION, HOST, is_tensor, to_host
+from mpisim.core.arrays import HOST, is_tensor, to_host
 from mpisim.core.errors import InputError
 from mpisim.problems.base import Problem
 from mpisim.problems.explicit import ExplicitProblem
@@ -58,7 +58,7 @@ class _OnHost:
 def _numpy(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_numpy, value))
-    return to_host(value, EVALUATION) if is_tensor(value) else value
+    return to_host(value) if is_tensor(value) else value
 
 
 def load(spec: Problem, first: int, count: int) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from mpisim.core.arrays import COMMON, FALLBACK, MESSAGE, in_host_memory, to_device, to_host
+from mpisim.core.arrays import in_host_memory, to_device, to_host
 from mpisim.core.numerics.tensors import dtype_of
 from mpisim.wire.base import TENSOR_PACKERS, Form, KernelMessage, Message, Packed
 from mpisim.wire.composed import Parts, PartsForm
@@ -41,7 +41,7 @@ def placed(message: Message, device: Any) -> Message:
         return Placed(message, device)
     if isinstance(message, Parts):
         return PlacedParts(message, device, [placed(part, device) for part in message.parts])
-    arrays = [to_device(array, device, MESSAGE) for array in KINDS[kind].arrays(message)]
+    arrays = [to_device(array, device) for array in KINDS[kind].arrays(message)]
     return Scattered(message, device, arrays)
 
 
@@ -65,7 +65,7 @@ class Placed(Message):
         return self.host.layer_bits()
 
     def decoded(self) -> Any:
-        return to_device(self.host.decoded(), self.device, FALLBACK)
+        return to_device(self.host.decoded(), self.device)
 
     def add_to(self, rows: Any) -> None:
         if in_host_memory(rows.device):
@@ -74,7 +74,7 @@ class Placed(Message):
             rows += self.decoded()
 
     def total(self) -> Any:
-        return to_device(self.host.total(), self.device, FALLBACK)
+        return to_device(self.host.total(), self.device)
 
 
 class Scattered(KernelMessage, Placed):
@@ -137,7 +137,7 @@ def seeded(host: Seeded, device: Any, values: torch.Tensor) -> Row:
 
 def signs(host: Signs, device: Any, bits: torch.Tensor) -> Row:
     form = host.form
-    scales = to_device(host.scales, device, MESSAGE).to(_arithmetic(form))
+    scales = to_device(host.scales, device).to(_arithmetic(form))
     lengths = _layer_lengths(form, device) if form.layers > 1 else None
     signs_of_bytes = _signs_of_bytes(scales.dtype, device)
 
@@ -152,7 +152,7 @@ def signs(host: Signs, device: Any, bits: torch.Tensor) -> Row:
 
 def levels(host: Levels, device: Any, levels: torch.Tensor) -> Row:
     form, dtype = host.form, _arithmetic(host.form)
-    norms = to_device(host.norms, device, MESSAGE).double()
+    norms = to_device(host.norms, device).double()
 
     def row(i: int) -> tuple[slice, torch.Tensor]:
         values = levels[i].double() / steps(form, i, device)
@@ -164,7 +164,7 @@ def levels(host: Levels, device: Any, levels: torch.Tensor) -> Row:
 
 
 def exponents(host: Exponents, device: Any, codes: torch.Tensor) -> Row:
-    values = to_device(host.form.values, device, MESSAGE)
+    values = to_device(host.form.values, device)
     return lambda i: (ALL, values.index_select(0, codes[i].int()))
 
 
@@ -195,12 +195,12 @@ KINDS: dict[type[Message], Kind] = {
 
 def _pack_dense(form: DenseForm, v: torch.Tensor) -> Message:
     values = v.to(_wire(form), copy=True)
-    return Scattered(Dense(form, to_host(values, MESSAGE)), v.device, [values])
+    return Scattered(Dense(form, to_host(values)), v.device, [values])
 
 
 def _pack_explicit(form: ExplicitForm, v: torch.Tensor, indices: torch.Tensor) -> Message:
     values = v.gather(1, indices).to(_wire(form))
-    host = Explicit(form, to_host(indices, MESSAGE), to_host(values, MESSAGE))
+    host = Explicit(form, to_host(indices), to_host(values))
     return Scattered(host, v.device, [indices, values])
 
 
@@ -209,7 +209,7 @@ def _pack_seeded(form: SeededForm, v: torch.Tensor) -> Message:
     ends = pairwise(form.ptr.tolist())
     parts = [row[indices[slice(*end)]] for row, end in zip(v, ends, strict=True)]
     values = (torch.cat(parts) if parts else v.new_empty(0)).to(_wire(form))
-    return Scattered(Seeded(form, to_host(values, MESSAGE)), v.device, [values])
+    return Scattered(Seeded(form, to_host(values)), v.device, [values])
 
 
 def _pack_signs(form: SignsForm, scales: np.ndarray, v: torch.Tensor) -> Message:
@@ -217,19 +217,19 @@ def _pack_signs(form: SignsForm, scales: np.ndarray, v: torch.Tensor) -> Message
     ones = torch.ones((len(v), -(-form.d // 8) * 8), dtype=torch.uint8, device=v.device)
     ones[:, : form.d] = v < 0
     bits = ((ones.view(torch.int64) * GATHER >> 56) & 0xFF).to(torch.uint8)
-    host = Signs(form, scales.reshape(-1, form.layers), to_host(bits, MESSAGE))
+    host = Signs(form, scales.reshape(-1, form.layers), to_host(bits))
     return Scattered(host, v.device, [bits])
 
 
 def _pack_levels(form: LevelsForm, norms: np.ndarray, levels: torch.Tensor) -> Message:
     """``norms`` on the host, ``levels`` (m, d)."""
-    crossed = to_host(levels, MESSAGE).astype(form.dtype, copy=False)
+    crossed = to_host(levels).astype(form.dtype, copy=False)
     return Scattered(Levels(form, norms, crossed), levels.device, [levels])
 
 
 def _pack_exponents(form: ExponentsForm, codes: torch.Tensor) -> Message:
     """``codes`` (m, d), int16."""
-    host = Exponents(form, to_host(codes, MESSAGE).view(np.uint16))
+    host = Exponents(form, to_host(codes).view(np.uint16))
     return Scattered(host, codes.device, [codes])
 
 
@@ -261,19 +261,19 @@ def _coordinates(form: SeededForm, device: Any) -> tuple[torch.Tensor, Any]:
     """Indices and scale of a form on the device."""
     scale = form.scale.astype(form.precision.arithmetic, copy=False)
     one = scale.size == 1
-    factor = float(scale[0]) if one else to_device(scale, device, COMMON)
-    return to_device(form.indices, device, COMMON), factor
+    factor = float(scale[0]) if one else to_device(scale, device)
+    return to_device(form.indices, device), factor
 
 
 @lru_cache(maxsize=16)
 def _s_by_worker(form: LevelsForm, device: Any) -> torch.Tensor:
-    return to_device(form.s_by_worker, device, COMMON)
+    return to_device(form.s_by_worker, device)
 
 
 @lru_cache(maxsize=16)
 def _layer_lengths(form: SignsForm, device: Any) -> torch.Tensor:
     """Coordinates of each layer."""
-    return to_device(np.diff(np.asarray(form.starts)), device, COMMON)
+    return to_device(np.diff(np.asarray(form.starts)), device)
 
 
 @lru_cache(maxsize=4)

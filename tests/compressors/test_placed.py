@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 from mpisim.comm.network import compressed
-from mpisim.core import arrays
-from mpisim.core.arrays import COMMON, COPIES, FALLBACK, MESSAGE
 from tests.compressors.cases import CASES, draw, name_of
 from tests.compressors.test_battery import SHAPES, vectors
-from tests.helpers import sampled
+from tests.helpers import FALLBACKS, Crossings, sampled
 from tests.wire.messages import PRECISIONS, contents
 
 torch = pytest.importorskip("torch")
@@ -26,10 +24,9 @@ each_case = pytest.mark.parametrize("case", CASES, ids=name_of)
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(monkeypatch):
+def crossings(monkeypatch):
     """A device with memory of its own."""
-    monkeypatch.setattr(arrays, "HOST_MEMORY", ())
-    COPIES.reset()
+    return Crossings(monkeypatch)
 
 
 @pytest.mark.drawn(10)
@@ -68,22 +65,21 @@ def same(tensor, array) -> bool:
 
 @pytest.mark.drawn(10)
 @each_case
-def test_only_what_is_packed_crosses(case):
+def test_only_what_is_packed_crosses(case, crossings):
     """Whole vectors cross for compressors, or messages, without kernels for a device alone."""
     compressor, v = case.bind(1000, 3), torch.from_numpy(vectors(3, 1000))
     message = compressed(compressor, v, draw(3))
     again = placed(message.host, CPU)
     [x.decoded() for x in (message, again)]
-    reasons = COPIES.to_host.keys() | COPIES.to_device.keys()
     outer = case.table.get("outer", {"name": ""})["name"]
     rounds = case.table.get("inner", {"name": ""})["name"] in ("qsgd", "natural", "identity")
     by_host = case.table["name"] in HOST_ONLY or "shared" in case.table
     if by_host or (outer and rounds):
-        assert FALLBACK in reasons
+        assert FALLBACKS & crossings.names
     else:
-        assert reasons <= {MESSAGE, COMMON}
+        assert not FALLBACKS & crossings.names
         # levels and codes cross as whole bytes, indices with 64 bits
-        assert COPIES.to_host[MESSAGE][1] <= 3 * 8 * 1000
+        assert 0 < crossings.to_host.total() <= 3 * 8 * 1000
 
 
 def test_special_numbers():
@@ -119,7 +115,7 @@ def test_the_words_are_those_of_the_host():
                 assert np.array_equal(each.row_on(CPU, i, count).numpy().view(np.uint64), row)
 
 
-def test_a_compressor_of_a_plugin_may_know_numpy_only():
+def test_a_compressor_of_a_plugin_may_know_numpy_only(crossings):
     from mpisim.compressors.sparse import RandK
 
     class Halved(RandK):
@@ -129,4 +125,4 @@ def test_a_compressor_of_a_plugin_may_know_numpy_only():
     compressor, v = Halved(k=3).bind(40, 2, PRECISIONS[0]), vectors(2, 40, PRECISIONS[0])
     message = compressed(compressor, torch.from_numpy(v), draw(2))
     assert same(message.decoded(), compressor.compress(v, draw(2)).decoded())
-    assert COPIES.to_host == {FALLBACK: [1, v.nbytes]}
+    assert crossings.to_host == {"compressed": v.nbytes}

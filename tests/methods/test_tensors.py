@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 from mpisim.comm.communicators import OneProcess
-from mpisim.core import arrays
-from mpisim.core.arrays import COMMON, COPIES, MESSAGE
 from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 from mpisim.problems.base import problem
@@ -18,7 +16,7 @@ from mpisim.problems.linear_models import NonconvexLoss
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 from tests import resumes
-from tests.helpers import columns, run_tables, table, without_rehearsal
+from tests.helpers import FALLBACKS, Crossings, columns, run_tables, table, without_rehearsal
 
 torch = pytest.importorskip("torch")
 KEYS = resumes.KEYS | {"cd-adam": {"batch": 9}, "naive-amsgrad": {"variant": "code"}}
@@ -75,10 +73,10 @@ def on_tensors():
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(monkeypatch, on_tensors):
+def crossings(monkeypatch, on_tensors):
     """A device with memory of its own."""
-    monkeypatch.setattr(arrays, "HOST_MEMORY", ())
     without_rehearsal(monkeypatch)
+    return Crossings(monkeypatch)
 
 
 def experiment(method, compressor, kind, rounds=6, **run):
@@ -108,30 +106,21 @@ def test_the_same_bits_and_steps(method, compressor, tmp_path):
 
 VALUE, D, M = 8, 123, 6  # bytes of a value on the wire; "sample" has D features
 ROW = -(-D // 8)  # bytes of D signs
-CROSSINGS = [  # of a round of ef21: up of all workers, and down, each way
-    (
-        {"name": "scaled-sign"},
-        {MESSAGE: (M + 1) * (ROW + VALUE)},
-        {MESSAGE: (M + 1) * (ROW + VALUE)},
-    ),
-    ({"name": "topk", "k": 7}, {MESSAGE: (M + 1) * 7 * (8 + VALUE)}, None),
-    (
-        {"name": "randk", "k": 11},
-        {MESSAGE: (M + 1) * 11 * VALUE},
-        {MESSAGE: (M + 1) * 11 * VALUE, COMMON: (M + 1) * 11 * 8},
-    ),
-    ({"name": "identity"}, {MESSAGE: (M + 1) * D * VALUE}, None),
+CROSSINGS = [  # of a message of ef21, each way; a round has those of all workers, and one down
+    # a device has the scales of what it packs from the host, which rounds them to the wire
+    ({"name": "scaled-sign"}, ROW + VALUE, ROW + 2 * VALUE),
+    ({"name": "topk", "k": 7}, 7 * (8 + VALUE), 7 * (8 + VALUE)),
+    ({"name": "randk", "k": 11}, 11 * VALUE, 11 * (8 + VALUE)),  # the drawn coordinates, too
+    ({"name": "identity"}, D * VALUE, D * VALUE),
 ]
 
 
 @pytest.mark.parametrize(("compressor", "out", "back"), CROSSINGS, ids=lambda x: str(x)[:24])
-def test_only_packed_messages_cross_in_a_round(compressor, out, back):
+def test_only_packed_messages_cross_in_a_round(compressor, out, back, crossings):
     setup = Setup(parse(experiment("ef21-2way", compressor, "on-tensors")), OneProcess())
     for _ in range(3):
-        COPIES.reset()
+        crossings.clear()
         setup.state.step(setup.step.gamma)
-    assert {reason: size for reason, (_, size) in COPIES.to_host.items()} == out
-    result = {reason: size for reason, (_, size) in COPIES.to_device.items()}
-    # a device has the scales of what it packs from the host, which rounds them to the wire
-    scales = (M + 1) * VALUE if compressor["name"] == "scaled-sign" else 0
-    assert result == (back or out) | {MESSAGE: (back or out)[MESSAGE] + scales}
+    assert not FALLBACKS & crossings.names
+    assert crossings.to_host.total() == (M + 1) * out
+    assert crossings.to_device.total() == (M + 1) * back

@@ -114,7 +114,7 @@ def problem(request):
 def points(problem, seed=0):
     """(m, d), as the problem has its vectors."""
     xs = 0.1 * np.random.default_rng(seed).standard_normal((problem.m, problem.d))
-    return problem.arrays.placed(xs.astype(problem.dtype), "")
+    return problem.arrays.placed(xs.astype(problem.dtype))
 
 
 def diagonal(results):
@@ -212,7 +212,7 @@ def test_other_shapes_are_one_line(shape):
 def test_blocks_do_not_change_a_bit(make, dtype):
     everyone = make(0, N, dtype=dtype)
     away = 0.1 * np.random.default_rng(0).standard_normal(everyone.d).astype(dtype)
-    x = everyone.initial_point() + everyone.arrays.placed(away, "")
+    x = everyone.initial_point() + everyone.arrays.placed(away)
     batch = np.random.default_rng(1).integers(0, everyone.rows.min(), (N, 7))
 
     def results(problem):

@@ -33,8 +33,8 @@ class Tensors(Arrays):
     def zeros(self, shape: int | tuple[int, ...], dtype: np.dtype) -> torch.Tensor:
         return torch.zeros(shape, dtype=dtype_of(dtype), device=self.device)
 
-    def placed(self, array: np.ndarray, reason: str) -> torch.Tensor:
-        return to_device(array, self.device, reason)
+    def placed(self, array: np.ndarray) -> torch.Tensor:
+        return to_device(array, self.device)
 
 
 def dtype_of(dtype: np.dtype) -> torch.dtype:

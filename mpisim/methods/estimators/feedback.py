@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from mpisim.core.arrays import FALLBACK, to_host
+from mpisim.core.arrays import to_host
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import innovations
 from mpisim.core.numerics.sums import squared_norms
@@ -323,4 +323,4 @@ class CLAG(Estimator):
 
 def squares(rows: np.ndarray) -> np.ndarray:
     """|row|^2 of each row (m, d), shape (m,), on the host."""
-    return squared_norms(to_host(rows, FALLBACK)).astype(np.float64)
+    return squared_norms(to_host(rows)).astype(np.float64)

@@ -11,7 +11,7 @@ from numba import njit
 
 from mpisim.compressors.base import Identity
 from mpisim.compressors.rank import nearly_square
-from mpisim.core.arrays import FALLBACK, MESSAGE, to_host
+from mpisim.core.arrays import to_host
 from mpisim.core.numerics.functions import normal_quantiles
 from mpisim.core.numerics.sums import product
 from mpisim.core.schema import require
@@ -91,7 +91,7 @@ class PowerSGD(Stochastic):
 
     def matrices(self, rows: Any) -> list[np.ndarray]:
         """Each matrix of ``rows`` (m, d), shape (m, a, b), float64."""
-        rows, ends = to_host(rows, FALLBACK), np.cumsum([a * b for a, b in self.shapes])
+        rows, ends = to_host(rows), np.cumsum([a * b for a, b in self.shapes])
         parts = zip(np.split(rows, ends[:-1], axis=1), self.shapes, strict=True)
         return [part.astype(np.float64).reshape(len(rows), *shape) for part, shape in parts]
 
@@ -101,7 +101,7 @@ class PowerSGD(Stochastic):
         ends = np.cumsum([part.shape[1] for part in flat])
 
         def split(array: Any) -> list[np.ndarray]:
-            array = to_host(array, MESSAGE).astype(np.float64)
+            array = to_host(array).astype(np.float64)
             pieces = zip(np.split(array, ends[:-1], axis=-1), parts, strict=True)
             return [piece.reshape(*array.shape[:-1], *part.shape[1:]) for piece, part in pieces]
 
@@ -113,7 +113,7 @@ class PowerSGD(Stochastic):
         """Matrices (..., a, b) as rows (k, d) in the run's arithmetic, where its vectors live."""
         rows = [part.reshape(-1, part.shape[-2] * part.shape[-1]) for part in parts]
         array = np.concatenate(rows, axis=1).astype(self.star.precision.arithmetic)
-        return self.star.arrays.placed(array, FALLBACK)
+        return self.star.arrays.placed(array)
 
 
 @njit(cache=True)

@@ -13,7 +13,7 @@ from mpisim.core.errors import InputError
 from mpisim.runs.experiment import parse
 from mpisim.runs.log import reader
 from mpisim.runs.setup import Setup
-from tests.helpers import columns, run_tables, some_of
+from tests.helpers import FALLBACKS, Crossings, columns, run_tables, some_of
 from tests.problems.torch.support import network
 
 torch = pytest.importorskip("torch")
@@ -158,18 +158,14 @@ def test_all_of_a_round_is_on_the_device(method, keys, compressor, elsewhere):
 
 
 def test_a_network_on_a_device_is_the_one_on_the_host(monkeypatch, tmp_path):
-    """Tensors on the CPU stand for those on a device: nothing counts as the host's memory."""
-    from mpisim.core import arrays
-
     tables = network(ADAM, SIGN, rounds=4, columns=["pi"])
     run_tables(tables, tmp_path / "host.h5")
-    arrays.COPIES.reset()
-    monkeypatch.setattr(arrays, "HOST_MEMORY", ())
+    crossings = Crossings(monkeypatch)
     run_tables(tables, tmp_path / "device.h5")
     here, there = (columns(tmp_path / f"{name}.h5") for name in ("host", "device"))
     for name in ("loss", "grad_norm_sq", "bits_up", "bits_down", "pi_up", "pi_code", "test_loss"):
         assert there[name] == pytest.approx(here[name], rel=1e-4, nan_ok=True)
-    assert arrays.FALLBACK not in arrays.COPIES.to_host.keys() | arrays.COPIES.to_device.keys()
+    assert crossings.names and not FALLBACKS & crossings.names
 
 
 def linear(method, compressor=None, **more):
