@@ -72,10 +72,10 @@ def measured(args: argparse.Namespace) -> tuple[dict[str, float], float, str]:
     problem, passes = setup.problem, []
     compute = problem.batch_gradients
 
-    def timed(x: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def timed(x: np.ndarray, batch: np.ndarray, **some: np.ndarray | None) -> np.ndarray:
         wait()
         start = perf_counter()
-        gradients = compute(x, batch)
+        gradients = compute(x, batch, **some)
         wait()
         passes.append(perf_counter() - start)
         return gradients

@@ -64,8 +64,10 @@ class ZeroGradients(Problem):
     def losses_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(self.m), np.zeros((self.m, self.d), self.dtype)
 
-    def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        return np.zeros((self.m, self.d), self.dtype)
+    def batch_gradients(
+        self, x: np.ndarray, batch: np.ndarray, *, members: np.ndarray | None = None
+    ) -> np.ndarray:
+        return np.zeros((len(batch), self.d), self.dtype)
 
 
 def why_not(log: Log, experiment: Experiment) -> str:

@@ -52,7 +52,7 @@ class Oracle:
         if clients is not None:
             self.calls += int(self.rows[clients].sum())
             self.clock.to(COMPUTE)
-            return self._asked.gradients_of(x, clients)
+            return self._asked.gradients(x, members=clients)
         self.calls += self.total
         if self._x is x and self._gradients is not None and self._asked is self.problem:
             self.clock.to(COMPUTE)
@@ -84,9 +84,7 @@ class Oracle:
         """
         self.clock.to(COMPUTE)
         self.calls += batch.size
-        if clients is not None:
-            return self._asked.batch_gradients_of(x, batch, clients)
-        return self._asked.batch_gradients(x, batch)
+        return self._asked.batch_gradients(x, batch, members=clients)
 
     def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
         """Minibatch gradients at x minus those at y, shape (m, d): two calls for each sample."""
@@ -138,27 +136,23 @@ class FlippedLabels:
         """flipped : which of the block's workers, shape (m,), bool"""
         self._problem, self._flipped = problem, flipped[:, None]
 
-    def _flip(self, x: np.ndarray, members: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """P x for those whose labels are flipped, x for the others, (members, d)."""
-        return np.where(self._flipped[members], self._problem.flip_labels(x), x)
+    def _flip(self, x: np.ndarray, members: np.ndarray | None = None) -> np.ndarray:
+        """P x for those whose labels are flipped, x for the others, (m, d) or (members, d)."""
+        flipped = self._flipped if members is None else self._flipped[members]
+        return np.where(flipped, self._problem.flip_labels(x), x)
 
     def losses(self, x: np.ndarray) -> np.ndarray:
         return self._problem.losses(self._flip(x))
 
-    def gradients(self, x: np.ndarray) -> np.ndarray:
-        return self._flip(self._problem.gradients(self._flip(x)))
+    def gradients(self, x: np.ndarray, *, members: np.ndarray | None = None) -> np.ndarray:
+        at = self._flip(x, members)
+        return self._flip(self._problem.gradients(at, members=members), members)
 
-    def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
-        return self._flip(self._problem.gradients_of(self._flip(x, members), members), members)
-
-    def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        return self._flip(self._problem.batch_gradients(self._flip(x), batch))
-
-    def batch_gradients_of(
-        self, x: np.ndarray, batch: np.ndarray, members: np.ndarray
+    def batch_gradients(
+        self, x: np.ndarray, batch: np.ndarray, *, members: np.ndarray | None = None
     ) -> np.ndarray:
-        point = self._flip(x, members)
-        return self._flip(self._problem.batch_gradients_of(point, batch, members), members)
+        at = self._flip(x, members)
+        return self._flip(self._problem.batch_gradients(at, batch, members=members), members)
 
     def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
         return self._flip(self._problem.batch_changes(self._flip(x), self._flip(y), batch))

@@ -154,7 +154,9 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
     def lazy_gradients(self, x: np.ndarray) -> ImageGradients:
         return ImageGradients(self, x)
 
-    def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
+    def gradients(self, x: np.ndarray, *, members: np.ndarray | None = None) -> np.ndarray:
+        if members is None:
+            return self.lazy_gradients(x).dense()
         out = np.empty((len(members), self.d), self.dtype)
         self.write_gradients(x, members, out)
         return out
@@ -166,12 +168,10 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
             codes = self.codes(point)
             gradients.write_gradients(codes.of(slots[some]), codes.common, slots[some], out[some])
 
-    def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        return self.batch_gradients_of(x, batch, np.arange(self.m))
-
-    def batch_gradients_of(
-        self, x: np.ndarray, batch: np.ndarray, members: np.ndarray
+    def batch_gradients(
+        self, x: np.ndarray, batch: np.ndarray, *, members: np.ndarray | None = None
     ) -> np.ndarray:
+        members = np.arange(self.m) if members is None else members
         if batch.size and (batch.min() < 0 or (batch >= self.rows[members, None]).any()):
             raise IndexError("a batch names an image that its worker does not have")
         shards, batch = self.shards, np.ascontiguousarray(batch)

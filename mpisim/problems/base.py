@@ -188,54 +188,37 @@ class Problem(Spec, ABC):
         """f_i(x), shape (m,), float64; x (d,) or (m, d)."""
         return self.losses_and_gradients(x)[0]
 
-    def gradients(self, x: np.ndarray) -> np.ndarray:
-        """The gradients of f_i at x (d,) or (m, d), shape (m, d)."""
-        return self.losses_and_gradients(x)[1]
+    def gradients(self, x: np.ndarray, *, members: np.ndarray | None = None) -> np.ndarray:
+        """The gradients of f_i at x, shape (m, d).
 
-    def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
-        """Those of some workers of the block, shape (len(members), d), at their cost alone.
+        x : shape (d,) or (m, d)
+        members : of the block, shape (k,), int64, ascending, each once: their rows alone, (k, d),
+            at x (d,) or (k, d)
 
-        x : shape (d,), or (len(members), d) with the point of each of them
-
-        Unless the problem says how, all are computed, at every point.
+        Unless the problem takes ``members``, all are computed, at every point.
         """
+        if members is None:
+            return self.losses_and_gradients(x)[1]
         if require_point(x, self.d, len(members)):
             return self.gradients(x)[members]
-        return one_by_one("gradients_of", type(self).gradients_of, self, x, members)
+        return one_by_one("gradients", Problem.gradients, self, x, members=members)
 
     def losses_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`losses` and `gradients` at x; one pass where the problem can do both at once."""
         return self.losses(x), self.gradients(x)
 
     @abstractmethod
-    def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def batch_gradients(
+        self, x: np.ndarray, batch: np.ndarray, *, members: np.ndarray | None = None
+    ) -> np.ndarray:
         """Unbiased estimates of the gradients from some of each worker's samples, shape (m, d).
 
-        x : shape (d,) or (m, d)
-        batch : shape (m, b), int64: sample numbers from 0 to rows[i] - 1 for worker i. A number
-            that occurs twice counts twice.
+        x, members : as for `gradients`
+        batch : shape (m, b) or (k, b), int64: sample numbers from 0 to rows[i] - 1 for worker i. A
+            number that occurs twice counts twice.
 
         Raises `IndexError` for other numbers.
         """
-
-    def batch_gradients_of(
-        self, x: np.ndarray, batch: np.ndarray, members: np.ndarray
-    ) -> np.ndarray:
-        """Those of some workers of the block, shape (len(members), d).
-
-        x : shape (d,), or (len(members), d) with the point of each of them
-        batch : shape (len(members), b)
-        members : shape (k,), int64, ascending, each once
-
-        Unless the problem says how, all are computed, with sample 0 for the others.
-        """
-        every = np.zeros((self.m, batch.shape[1]), np.int64)
-        every[members] = batch
-        if not require_point(x, self.d, len(members)):
-            points = self.arrays.zeros((self.m, self.d), self.dtype)
-            points[members] = x
-            x = points
-        return self.batch_gradients(x, every)[members]
 
     def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
         """`batch_gradients` at x minus those at y, both (d,) or (m, d), up to rounding."""

@@ -55,5 +55,7 @@ class ExplicitProblem(Problem, rows_of_points=True):
     def lazy_gradients(self, x: np.ndarray) -> LazyGradients:
         """`gradients` at x (d,) or (m, d), not computed yet."""
 
-    def gradients(self, x: np.ndarray) -> np.ndarray:
-        return self.lazy_gradients(x).dense()
+    def gradients(self, x: np.ndarray, *, members: np.ndarray | None = None) -> np.ndarray:
+        if members is None:
+            return self.lazy_gradients(x).dense()
+        return super().gradients(x, members=members)

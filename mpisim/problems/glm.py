@@ -151,24 +151,17 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
     def losses(self, x: np.ndarray) -> np.ndarray:
         return self._evaluate(x, LOSS)[0]
 
-    def gradients(self, x: np.ndarray) -> np.ndarray:
-        return self._evaluate(x, GRADIENT)[1]
+    def gradients(self, x: np.ndarray, *, members: np.ndarray | None = None) -> np.ndarray:
+        return self._evaluate(x, GRADIENT, members)[1]
 
     def losses_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self._evaluate(x, LOSS | GRADIENT)
 
-    def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
-        return self._evaluate(x, GRADIENT, members)[1]
-
-    def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        xs = self._points(x)
-        return self._batch(batch, self._penalty_gradients(xs), xs)
-
-    def batch_gradients_of(
-        self, x: np.ndarray, batch: np.ndarray, members: np.ndarray
+    def batch_gradients(
+        self, x: np.ndarray, batch: np.ndarray, *, members: np.ndarray | None = None
     ) -> np.ndarray:
-        xs = self._points(x)
-        return self._batch(batch, self._penalty_gradients(xs), xs, members=members)
+        xs, some = self._points(x), ALL if members is None else members
+        return self._batch(batch, self._penalty_gradients(xs), xs, members=some)
 
     def _penalty_gradients(self, xs: np.ndarray) -> np.ndarray:
         return self.penalty(xs.astype(np.float64))[1]

@@ -1,12 +1,14 @@
 """Points of a problem: one x for all workers, shape (d,), or a row for each of them.
 
 Local steps, and messages down that differ, leave every worker at a point of its own. A method of a
-problem that is written for one point is then called once for each worker, and gives its row.
+problem that is written for one point is then called once for each worker, and gives its row. One
+that is written without ``members`` computes all workers, and the rows of some are taken.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -39,12 +41,33 @@ def accept_points(cls: type, native: bool) -> None:
     """
     for name in ROWS:
         if (method := vars(cls).get(name)) is not None:
-            rowwise: Method = functools.partial(one_by_one, name, method)
-            if native or name == "lazy_gradients":
-                rowwise = method
-            elif name == "gradients":
-                rowwise = _gradients
+            if name in OF_SOME and "members" not in inspect.signature(method).parameters:
+                method = _of_all(method)
+            takes_rows = native or name == "lazy_gradients"
+            rowwise = method if takes_rows else functools.partial(one_by_one, name, method)
             setattr(cls, name, _accepting(name, method, rowwise))
+
+
+def _of_all(method: Method) -> Method:
+    """The rows of ``members``, taken from those of all workers, which ``method`` computes.
+
+    The others are at 0 where each has a point, and have sample 0 in a batch.
+    """
+
+    @functools.wraps(method)
+    def call(self: Any, x: np.ndarray, *batch: np.ndarray, members: Any = None) -> Any:
+        if members is None:
+            return method(self, x, *batch)
+        every = [np.zeros((self.m, part.shape[1]), np.int64) for part in batch]
+        for whole, part in zip(every, batch, strict=True):
+            whole[members] = part
+        if x.ndim == 2:
+            points = self.arrays.zeros((self.m, self.d), self.dtype)
+            points[members] = x
+            x = points
+        return method(self, x, *every)[members]
+
+    return call
 
 
 def _accepting(name: str, method: Method, rowwise: Method) -> Method:
@@ -52,23 +75,25 @@ def _accepting(name: str, method: Method, rowwise: Method) -> Method:
     two = name == "batch_changes"
 
     @functools.wraps(method)
-    def call(self: Any, x: np.ndarray, *rest: Any) -> Any:
+    def call(self: Any, x: np.ndarray, *rest: Any, **some: Any) -> Any:
         if x.shape == (self.d,) and not (two and rest[0].shape != x.shape):
-            return method(self, x, *rest)
+            return method(self, x, *rest, **some)
         if self.copies and x.shape == (self.copies, self.d):
-            return method(self, x, *rest)
-        count = len(rest[-1]) if name in OF_SOME else self.m
-        one = require_point(x, self.d, count)
-        if two:
-            one = require_point(rest[0], self.d, count) and one
-        return (method if one else rowwise)(self, x, *rest)
+            return method(self, x, *rest, **some)
+        members = some.get("members")
+        count = self.m if members is None else len(members)
+        for points in (x, rest[0]) if two else (x,):
+            require_point(points, self.d, count)
+        return rowwise(self, x, *rest, **some)
 
     return call
 
 
-def one_by_one(name: str, method: Method, problem: Any, xs: np.ndarray, *rest: Any) -> Any:
+def one_by_one(
+    name: str, method: Method, problem: Any, xs: np.ndarray, *rest: Any, members: Any = None
+) -> Any:
     """What ``method``, called ``name``, gives for one worker after the other, each at its point."""
-    members = rest[-1] if name in OF_SOME else np.arange(problem.m)
+    members = np.arange(problem.m) if members is None else members
     points = [each(xs, len(members))]
     if name == "batch_changes":
         points, rest = [*points, each(rest[0], len(members))], rest[1:]
@@ -76,7 +101,8 @@ def one_by_one(name: str, method: Method, problem: Any, xs: np.ndarray, *rest: A
     rows = problem.arrays.zeros((len(members), problem.d), problem.dtype)
     for i, at in enumerate(zip(*points, strict=True)):
         if name in OF_SOME:
-            rows[i] = method(problem, *at, *(part[i : i + 1] for part in rest))[0]
+            batch = (numbers[i : i + 1] for numbers in rest)
+            rows[i] = method(problem, *at, *batch, members=members[i : i + 1])[0]
             continue
         result = method(problem, *at, *rest)
         if name == "losses":
@@ -88,18 +114,12 @@ def one_by_one(name: str, method: Method, problem: Any, xs: np.ndarray, *rest: A
     return {"losses": losses, "losses_and_gradients": (losses, rows)}.get(name, rows)
 
 
-def _gradients(problem: Any, xs: np.ndarray) -> np.ndarray:
-    return problem.gradients_of(xs, np.arange(problem.m))
-
-
 ROWS = (
     "losses",
     "gradients",
-    "gradients_of",
     "lazy_gradients",
     "losses_and_gradients",
     "batch_gradients",
-    "batch_gradients_of",
     "batch_changes",
 )
-OF_SOME = "gradients_of", "batch_gradients_of"
+OF_SOME = "gradients", "batch_gradients"

@@ -181,7 +181,9 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
     def lazy_gradients(self, x: np.ndarray) -> QuadraticGradients:
         return QuadraticGradients(self, x)
 
-    def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
+    def gradients(self, x: np.ndarray, *, members: np.ndarray | None = None) -> np.ndarray:
+        if members is None:
+            return self.lazy_gradients(x).dense()
         out = np.empty((len(members), self.d), self.dtype)
         kernels.write_gradients(out, self.t[members], self.b[members], *self.products_at(x), None)
         return out
@@ -210,18 +212,13 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
             self._innovations = kernels.Innovations(self.t, self.b, state)
         return self._innovations
 
-    def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    def batch_gradients(
+        self, x: np.ndarray, batch: np.ndarray, *, members: np.ndarray | None = None
+    ) -> np.ndarray:
         """The gradients themselves; the one sample of each worker has the number 0."""
         if batch.any():
             raise IndexError(NO_SUCH_ROW)
-        return self.gradients(x)
-
-    def batch_gradients_of(
-        self, x: np.ndarray, batch: np.ndarray, members: np.ndarray
-    ) -> np.ndarray:
-        if batch.any():
-            raise IndexError(NO_SUCH_ROW)
-        return self.gradients_of(x, members)
+        return self.gradients(x, members=members)
 
     # f itself, and what is known of it
 

@@ -52,7 +52,7 @@ class _OnHost:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._problem, name)
-        return (lambda *args: _numpy(value(*args))) if callable(value) else value
+        return (lambda *args, **keys: _numpy(value(*args, **keys))) if callable(value) else value
 
 
 def _numpy(value: Any) -> Any:
@@ -158,12 +158,12 @@ def kept(problem: Problem) -> None:
 
 
 def parts(problem: Problem) -> None:
-    """`gradients_of` some workers and, where the problem has them, single coordinates."""
+    """The gradients of some workers and, where the problem has them, single coordinates."""
     members = np.arange(0, problem.m, 2)
     for x in points(problem):
         gradients = problem.gradients(x)
-        same = problem.gradients_of(x, members).tobytes() == gradients[members].tobytes()
-        demand(same, "gradients_of differs from gradients")
+        same = problem.gradients(x, members=members).tobytes() == gradients[members].tobytes()
+        demand(same, "gradients of some members differ from those of all")
         if isinstance(problem, ExplicitProblem):
             row = np.arange(problem.d)[:: max(1, problem.d // 5)]
             ptr = np.arange(problem.m + 1) * row.size

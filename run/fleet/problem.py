@@ -70,23 +70,15 @@ class Diagonal(mpisim.Problem, rows_of_points=True):
             out[i] = g + c * p - s * q
         return out
 
-    def gradients(self, x: np.ndarray) -> np.ndarray:
-        return self._rows(x, self.turn)
+    def gradients(self, x: np.ndarray, *, members: np.ndarray | None = None) -> np.ndarray:
+        return self._rows(x, self.turn if members is None else self.turn[members])
 
-    def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
-        return self._rows(x, self.turn[members])
-
-    def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        if batch.any():
-            raise IndexError("a worker has one sample, number 0")
-        return self.gradients(x)
-
-    def batch_gradients_of(
-        self, x: np.ndarray, batch: np.ndarray, members: np.ndarray
+    def batch_gradients(
+        self, x: np.ndarray, batch: np.ndarray, *, members: np.ndarray | None = None
     ) -> np.ndarray:
         if batch.any():
             raise IndexError("a worker has one sample, number 0")
-        return self.gradients_of(x, members)
+        return self.gradients(x, members=members)
 
     def losses(self, x: np.ndarray) -> np.ndarray:
         values = []

@@ -51,7 +51,7 @@ def on_tensors():
     from mpisim.core.numerics.tensors import Tensors
 
     def in_tensors(method):
-        return lambda self, *arguments: torch.from_numpy(method(self, *arguments))
+        return lambda self, *args, **keys: torch.from_numpy(method(self, *args, **keys))
 
     class OnTensors(NonconvexLoss):
         arrays = Tensors(torch.device("cpu"))
@@ -63,9 +63,7 @@ def on_tensors():
             losses, gradients = super().losses_and_gradients(x)
             return losses, torch.from_numpy(gradients)
 
-    wrapped = "initial_point", "gradients", "gradients_of", "batch_gradients", "batch_changes"
-    wrapped += ("batch_gradients_of",)
-    for name in wrapped:
+    for name in ("initial_point", "gradients", "batch_gradients", "batch_changes"):
         setattr(OnTensors, name, in_tensors(getattr(NonconvexLoss, name)))
     problem("on-tensors")(OnTensors)
     yield

@@ -42,6 +42,28 @@ class Bowls(Problem):
         return (x - y) * (1 + batch.sum(axis=1, keepdims=True))
 
 
+class Members(Bowls):
+    """The same for some workers at their cost alone."""
+
+    def gradients(self, x, members=None):
+        assert x.shape == (4,)
+        return x - (self.centres if members is None else self.centres[members])
+
+    def batch_gradients(self, x, batch, members=None):
+        return self.gradients(x, members=members) * (1 + batch.sum(axis=1, keepdims=True))
+
+
+class Rows(Bowls, rows_of_points=True):
+    """The same for rows of points, but not for some workers."""
+
+    def gradients(self, x):
+        return x - self.centres
+
+    def batch_gradients(self, x, batch):
+        assert len(batch) == self.m
+        return self.gradients(x) * (1 + batch.sum(axis=1, keepdims=True))
+
+
 class Explicit(Bowls, ExplicitProblem):
     """The same by single coordinates."""
 
@@ -102,7 +124,7 @@ MADE = {  # workers first, ..., first + count - 1 of N
     "torch": loaded("torch", **NETWORK),
     "tested": loaded("logistic", data="sample", test_="sample", split="shuffled"),
 }
-PLUGINS = {"plugin": plugin(Bowls), "explicit plugin": plugin(Explicit)}
+PLUGINS = {kind.__name__: plugin(kind) for kind in (Bowls, Members, Rows, Explicit)}
 
 
 @pytest.fixture(params=MADE | PLUGINS)
@@ -142,7 +164,7 @@ def test_rows_have_the_bits_of_single_points(problem):
     for call in calls.values():
         same(call(xs), diagonal(call(x) for x in xs))
         same(call(0 * xs + xs[1]), call(xs[1]))
-    some = problem.gradients_of(xs[members], members)
+    some = problem.gradients(xs[members], members=members)
     same(some, np.asarray(problem.gradients(xs))[members])
     changes = [problem.batch_changes(x, y, batch) for x, y in zip(xs, ys, strict=True)]
     same(problem.batch_changes(xs, ys, batch), diagonal(changes))
@@ -150,13 +172,13 @@ def test_rows_have_the_bits_of_single_points(problem):
     same(problem.batch_changes(xs, ys[2], batch), diagonal(from_one))
     to_one = [problem.batch_changes(xs[2], y, batch) for y in ys]
     same(problem.batch_changes(xs[2], ys, batch), diagonal(to_one))
-    some = problem.batch_gradients_of(xs[members], batch[members], members)
+    some = problem.batch_gradients(xs[members], batch[members], members=members)
     same(some, np.asarray(problem.batch_gradients(xs, batch))[members])
-    some = problem.batch_gradients_of(xs[1], batch[members], members)
+    some = problem.batch_gradients(xs[1], batch[members], members=members)
     same(some, np.asarray(problem.batch_gradients(xs[1], batch))[members])
     nobody = np.arange(0)
-    assert problem.batch_gradients_of(xs[nobody], batch[nobody], nobody).shape == (0, problem.d)
-    assert problem.gradients_of(xs[nobody], nobody).shape == (0, problem.d)
+    none = problem.batch_gradients(xs[nobody], batch[nobody], members=nobody)
+    assert none.shape == problem.gradients(xs[nobody], members=nobody).shape == (0, problem.d)
 
 
 @pytest.mark.drawn(10)
@@ -198,10 +220,10 @@ def test_other_shapes_are_one_line(shape):
         lambda: problem.batch_gradients(x, batch),
         lambda: problem.batch_changes(y, x, batch),
         lambda: problem.lazy_gradients(x),
-        lambda: problem.gradients_of(x, np.arange(N)),
-        lambda: problem.batch_gradients_of(x, batch, np.arange(N)),
+        lambda: problem.gradients(x, members=np.arange(N)),
+        lambda: problem.batch_gradients(x, batch, members=np.arange(N)),
         lambda: bowls.losses(x),
-        lambda: bowls.gradients_of(x, np.arange(N)),
+        lambda: bowls.gradients(x, members=np.arange(N)),
     ):
         with pytest.raises(ValueError, match=r"^points of shape .*; allowed: \(\d,\) for one, or"):
             call()

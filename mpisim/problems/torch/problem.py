@@ -207,27 +207,23 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         self._last = x, correct / rows, statistics
         return losses / rows, gradients
 
-    def gradients(self, x: np.ndarray) -> np.ndarray:
-        return self.gradients_of(x, np.arange(self.m))
-
-    def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
+    def gradients(self, x: np.ndarray, *, members: np.ndarray | None = None) -> np.ndarray:
+        members = np.arange(self.m) if members is None else members
         gradients = self._vectors(len(members))
         for row, shard in self._at_points(x, [self.shards[i] for i in members]):
             gradients[row] = self.flat_model.gradient(shard, self.chunk, 0)[1]
         return gradients
 
-    def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        """See `Problem.batch_gradients`; dropout and augmentation are drawn for each round."""
-        return self.batch_gradients_of(x, batch, np.arange(self.m))
-
-    def batch_gradients_of(
-        self, x: np.ndarray, batch: np.ndarray, members: np.ndarray
+    def batch_gradients(
+        self, x: np.ndarray, batch: np.ndarray, *, members: np.ndarray | None = None
     ) -> np.ndarray:
+        """See `Problem.batch_gradients`; dropout and augmentation are drawn for each round."""
         import torch
 
         from mpisim.problems.torch.network import moves_of
 
         require(batch.shape[1] >= 2, "method.batch", batch.shape[1], "an integer >= 2")
+        members = np.arange(self.m) if members is None else members
         gradients = self._vectors(len(members))
         seeds = self._draw("dropout").words(1)[members, 0] >> np.uint64(1)
         device, steps = self.flat_model.device, None

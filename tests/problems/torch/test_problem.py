@@ -74,7 +74,7 @@ def test_only_the_gradients_of_drawn_clients_are_computed(logistic_network, monk
     x = np.random.default_rng(0).normal(size=problem.d)
     every = np.asarray(problem.gradients(x))
     calls = calls_of(monkeypatch, problem.flat_model, "gradient")
-    some = np.asarray(problem.gradients_of(x, np.array([1, 4])))
+    some = np.asarray(problem.gradients(x, members=np.array([1, 4])))
     assert some.tobytes() == every[[1, 4]].tobytes()
     assert [len(batch) for batch, *_ in calls] == problem.rows[[1, 4]].tolist()
 
