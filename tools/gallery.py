@@ -121,12 +121,12 @@ def fewest_panels(folder: Path, results: Sequence[Result]) -> Result | None:
     """The result with the smallest picture that is wider than high, as panels are alike in size."""
     from PIL import Image
 
-    sizes, cover = {}, COVERS.get(folder.parent.name)
+    sizes = {}
     for number, result in enumerate(results):
-        if cover not in (None, result.provenance.figure):
-            continue
         with Image.open(folder / result.picture) as picture:
             sizes[number] = picture.size
+    cover = COVERS.get(folder.parent.name)
+    sizes = {i: s for i, s in sizes.items() if results[i].provenance.figure == cover} or sizes
     wide = [number for number, (width, height) in sizes.items() if width > height]
     best = min(wide or sizes, key=lambda number: (prod(sizes[number]), number), default=None)
     return None if best is None else results[best]

@@ -13,12 +13,24 @@ from __future__ import annotations
 import copy
 import dataclasses
 import enum
+import functools
 import inspect
+import logging
+import operator
+import re
+import struct
 from collections.abc import Collection, Mapping
 from numbers import Number
 from pathlib import PurePath
-from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
-from typing import Any, ClassVar, Self
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    MappingProxyType,
+    MethodType,
+    ModuleType,
+    UnionType,
+)
+from typing import Any, ClassVar, Self, get_origin
 
 import numpy as np
 
@@ -28,7 +40,9 @@ from mpisim.core.registry import Spec
 
 # what nobody can change, or, as types and modules, nobody does
 FIXED: tuple[type, ...] = Number, np.generic, np.dtype, np.ufunc, str, bytes, range, slice, PurePath
-FIXED += enum.Enum, type(None), type, ModuleType
+FIXED += enum.Enum, type(None), type, ModuleType, UnionType, re.Pattern, struct.Struct
+FIXED += logging.Logger, operator.itemgetter, operator.attrgetter, operator.methodcaller
+FIXED += (type(np.sum),)
 CONSTANT = "letters", "examples", "columns"  # of a class, whatever they are
 
 
@@ -124,10 +138,10 @@ class Stateful(Spec):
 
     def state(self) -> dict[str, Any]:
         """What is declared and set, by name, sorted; `InputError` if the class has changed."""
-        now = _of_class(type(self))
+        now = _of_class(type(self)) if self._running else {}
         for name in now:
             if now[name] is not self._of_class.get(name):
-                raise self._undeclared(name, now[name], "is set in a run, for the whole class,")
+                raise self._undeclared(name, now[name], "is set in a run, for the whole class")
         return {name: vars(self)[name] for name in sorted(self.declared) if name in vars(self)}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -157,25 +171,34 @@ def _fixed(value: Any, context: Collection[Any] = ()) -> Any:
 
     context : what the run's parts are bound to
     """
-    if isinstance(value, FIXED) or any(value is one for one in context):
+    if isinstance(value, FIXED) or get_origin(value) or any(value is one for one in context):
         return value
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         value = value.view()
         value.flags.writeable = False
         return value
     if isinstance(value, tuple | frozenset):
-        kind = getattr(value, "_make", frozenset if isinstance(value, frozenset) else tuple)
-        return kind(_fixed(inner, context) for inner in value)
+        inner = [_fixed(one, context) for one in value]
+        same = all(a is b for a, b in zip(inner, value, strict=True))
+        return value if same else getattr(value, "_make", type(value))(inner)
+    if isinstance(value, MappingProxyType):
+        return MappingProxyType({name: _fixed(one, context) for name, one in value.items()})
+    if isinstance(value, functools.partial):
+        _fixed((value.func, value.args, *value.keywords.values()), context)
+        return value
     if isinstance(value, Spec) and not getattr(value, "_running", False):
         return value
     of_fixed = isinstance(value, MethodType | BuiltinFunctionType)
     if of_fixed and _fixed(value.__self__, context) is value.__self__:
         return value
     function = getattr(value, "py_func", value)  # Numba's have one
-    if isinstance(function, FunctionType):
-        held = function.__closure__, function.__defaults__, function.__kwdefaults__
-        if not any(held):
-            return value
+    if isinstance(function, FunctionType) and not function.__closure__:
+        _fixed((function.__defaults__, *(function.__kwdefaults__ or {}).values()), context)
+        return value
+    if hasattr(value, "tocsr"):  # SciPy's sparse arrays
+        made = copy.copy(value)
+        vars(made).update({name: _fixed(one, context) for name, one in vars(value).items()})
+        return made
     if dataclasses.is_dataclass(value) and value.__dataclass_params__.frozen:  # type: ignore
         made = copy.copy(value)
         for field in dataclasses.fields(value):
@@ -194,8 +217,9 @@ def _constant(key: Any, context: Collection[Any] = ()) -> Any:
 
 
 def _of_class(cls: type) -> dict[str, Any]:
-    """The attributes of a class and its bases."""
-    return {name: value for base in reversed(cls.__mro__) for name, value in vars(base).items()}
+    """The attributes of a class and its bases, without what Python itself adds."""
+    several = (item for base in reversed(cls.__mro__) for item in vars(base).items())
+    return {name: value for name, value in several if not name.startswith("__")}
 
 
 def _title(cls: type) -> str:

@@ -95,7 +95,7 @@ def gains(
             target,
             f"the gain ({shown[a]}, {shown[b]}, to {target:g})",
         )
-        for a, b in pairs or pairwise(compared)
+        for a, b in (pairwise(compared) if pairs is None else pairs)
     ]
 
 

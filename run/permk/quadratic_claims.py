@@ -154,9 +154,8 @@ def _by_n(groups: Groups, noise: float) -> list[Evidence]:
 
 def _by_size(groups: Groups, noise: float, table: int) -> list[Evidence]:
     """Whether gains over RandK are in the order that the table predicts, at one target."""
-    predicted = {
-        f"n = {n}": predicted_gain(groups, (n, noise), table) for n, s in groups if s == noise
-    }
+    both = [n for n, s in groups if s == noise and groups[n, s].keys() >= set(WITH_RANDK)]
+    predicted = {f"n = {n}": predicted_gain(groups, (n, noise), table) for n in both}
     rising = pairwise(sorted(predicted, key=lambda name: predicted[name]))
     pairs = [(a, b) for a, b in rising if predicted[b] > SAME * predicted[a]]
     notes = {name: f" ({number(gain)} by Table {table})" for name, gain in predicted.items()}

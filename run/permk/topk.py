@@ -67,9 +67,11 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
         for k in (k for k in by_k if k * MUCH_SMALLER <= d and d in by_k):
             where, both = f"K = {k}, noise {noise:g}", [by_k[k], by_k[d]]
             if exact := noise == 0:  # all seeds have the same task, and EF21 draws nothing
-                both = [
-                    dataclasses.replace(s, steps={s.step: s.logs[:1]}, lowest=s.step) for s in both
-                ]
+                both = [dataclasses.replace(one, steps=_first(one.steps)) for one in both]
             one = against(where, both, (BITS, SENT), word="much", exact=exact)
             evidence.append(one)
     yield state("TopK with K << d needs much fewer bits than with K = d", *SAYING, evidence)
+
+
+def _first(steps: dict[float, list[Log]]) -> dict[float, list[Log]]:
+    return {step: logs[:1] for step, logs in steps.items()}

@@ -3,15 +3,21 @@
 import dataclasses
 import enum
 import itertools
+import logging
 import math
+import operator
+import re
 from array import array
 from collections import deque
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
+from scipy.special import logsumexp
 
 from mpisim.core.errors import InputError
 from mpisim.core.registry import Spec
@@ -58,6 +64,10 @@ def test_state_is_what_is_declared_and_set_whatever_changed_it():
     assert part._bind().state() == {"rounds": 0}  # a copy has no state of the run before it
 
 
+class Triple(tuple):
+    """With methods of its own, and no `_make`."""
+
+
 class Pair(NamedTuple):
     one: object
     other: object
@@ -78,7 +88,8 @@ def with_default(seen=[]):  # noqa: B006
 
 
 CHANGEABLE = [[], {}, set(), bytearray(), deque(), array("i"), itertools.count(), (1, [2])]
-CHANGEABLE += [SimpleNamespace(), np.random.default_rng(0), MappingProxyType({}), [].append]
+CHANGEABLE += [SimpleNamespace(), np.random.default_rng(0), MappingProxyType({1: []}), [].append]
+CHANGEABLE += [partial(max, [])]
 CHANGEABLE += [np.array([None]), Pair(1, [2]), Frozen([])]
 OF_A_PART = [counter(), with_default, More()._bind(), More()._bind().state, np.zeros(2).fill]
 
@@ -100,10 +111,12 @@ def test_constants_are_read_only_and_what_they_were_made_of_is_not():
         def check(self):
             self.rows, self.pair, self.name = rows, (np.ones(2), "text"), "name"
             self.named, self.frozen = Pair(1, np.ones(2)), Frozen(np.ones(2))
+            self.sparse = csr_array(np.eye(2))
 
     part = Constants()._bind()
     assert type(part.named) is Pair
-    for constant in (part.rows, part.pair[0], part.named.other, part.frozen.value):
+    read_only = part.rows, part.pair[0], part.named.other, part.frozen.value, part.sparse.data
+    for constant in read_only:
         with pytest.raises(ValueError, match="read-only"):
             constant += 1
     rows += 1
@@ -112,6 +125,14 @@ def test_constants_are_read_only_and_what_they_were_made_of_is_not():
 Colour = enum.Enum("Colour", "RED")
 FIXED = [True, None, 1j, np.float32(1), np.dtype("f4"), b"", Colour.RED, Path("x"), range(3)]
 FIXED += [Spec(), slice(2), frozenset({1}), float, math, math.sqrt, np.sqrt, counter]
+FIXED += [np.sum, re.compile("a"), operator.itemgetter(0), partial(max, 1), list[int], int | str]
+FIXED += [
+    Literal["a"],
+    logging.getLogger("a"),
+    logsumexp,
+    MappingProxyType({"a": (1,)}),
+    Triple("ab"),
+]
 
 
 @pytest.mark.parametrize("value", FIXED, ids=lambda v: type(v).__name__)
@@ -162,8 +183,10 @@ def test_a_run_does_not_set_attributes_of_the_class():
     part = Counts()._bind()
     with pytest.raises(ValueError, match="read-only"):
         part.table[0] = 1
-    assert part.state() == {"rounds": 0}
+    assert part.state() == {"rounds": 0} and Counts.__annotations__ == {}  # which sets it
+    assert part.state() == {"rounds": 0} and Counts().state() == {}
     Counts.count += 1
-    with pytest.raises(InputError, match=r"'count' is set in a run.*`count = Shared\(\)`"):
+    text = r"'count' is set in a run, for the whole class, but is .*`count = Shared\(\)`"
+    with pytest.raises(InputError, match=text):
         part.state()
     assert Counts()._bind().state() == {"rounds": 0}

@@ -305,7 +305,8 @@ def moved_by(claim: Claim) -> list[str] | None:
 def comparisons(claims: Sequence[Claim]) -> int:
     """How many comparisons the claims rest on; those of the same ratios are one."""
     several = [one for claim in claims for one in claim.evidence if one.counts and one.word]
-    return len({repr(one.numbers.get("by_target", one.numbers.get("ratios"))) for one in several})
+    ratios = [one.numbers.get("by_target") or one.numbers.get("ratios") for one in several]
+    return len({repr(one) for one in ratios if one}) + sum(not one for one in ratios)
 
 
 def firmness(claims: Sequence[Claim]) -> str:

@@ -35,7 +35,7 @@ class BestSteps:
     """The steps of a method with which all seeds went well, the best first.
 
     steps : {step: its runs, one for each seed}; multiples of the theory step where those were tried
-    lowest : the step with the smallest final value
+    lowest : the step with the smallest final value; the best one where that is at an edge
     tried : all steps, also those that are out
     target : the common target that it was tuned to; None where finals decided
     edge : whose best step is at an edge of the grid, in words; empty where it is inside
@@ -123,6 +123,7 @@ def _best(
     tried = [candidate.step for candidate in setting.candidates]
     edge = edge_of(setting, order[0], tried)
     lowest = min(steps, key=lambda step: (finals[step], step))
+    lowest = order[0] if edge_of(setting, lowest, tried) else lowest
     return BestSteps({step: steps[step] for step in order}, lowest, tried, target, edge)
 
 
