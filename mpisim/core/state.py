@@ -184,8 +184,9 @@ def _fixed(value: Any, context: Collection[Any] = ()) -> Any:
     if isinstance(value, MappingProxyType):
         return MappingProxyType({name: _fixed(one, context) for name, one in value.items()})
     if isinstance(value, functools.partial):
-        _fixed((value.func, value.args, *value.keywords.values()), context)
-        return value
+        held = value.func, value.args, *value.keywords.values()
+        if _fixed(held, context) is held:  # an array is not: a copy of it would be read-only
+            return value
     if isinstance(value, Spec) and not getattr(value, "_running", False):
         return value
     of_fixed = isinstance(value, MethodType | BuiltinFunctionType)
@@ -193,8 +194,9 @@ def _fixed(value: Any, context: Collection[Any] = ()) -> Any:
         return value
     function = getattr(value, "py_func", value)  # Numba's have one
     if isinstance(function, FunctionType) and not function.__closure__:
-        _fixed((function.__defaults__, *(function.__kwdefaults__ or {}).values()), context)
-        return value
+        held = function.__defaults__, *(function.__kwdefaults__ or {}).values()
+        if _fixed(held, context) is held:
+            return value
     if hasattr(value, "tocsr"):  # SciPy's sparse arrays
         made = copy.copy(value)
         vars(made).update({name: _fixed(one, context) for name, one in vars(value).items()})

@@ -89,7 +89,7 @@ def with_default(seen=[]):  # noqa: B006
 
 CHANGEABLE = [[], {}, set(), bytearray(), deque(), array("i"), itertools.count(), (1, [2])]
 CHANGEABLE += [SimpleNamespace(), np.random.default_rng(0), MappingProxyType({1: []}), [].append]
-CHANGEABLE += [partial(max, [])]
+CHANGEABLE += [partial(max, []), partial(max, np.zeros(2))]
 CHANGEABLE += [np.array([None]), Pair(1, [2]), Frozen([])]
 OF_A_PART = [counter(), with_default, More()._bind(), More()._bind().state, np.zeros(2).fill]
 
