@@ -20,6 +20,7 @@ from mpisim.comm.byzantine import Attack, Server
 from mpisim.comm.fleet import Fleet
 from mpisim.compressors import COMPRESSORS
 from mpisim.core.schema import describe
+from mpisim.core.state import PLACES
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.method_table import METHODS, Method, Pair
 from mpisim.methods.optimizers import OPTIMIZERS
@@ -131,15 +132,26 @@ def entry(
     head: str = "",
     defaults: Mapping[str, Any] | None = None,
 ) -> str:
-    """A heading, the docstring of the first class without its keys, and a table of all keys.
+    """A heading, the docstring of the first class without its keys, all keys, and the state.
 
     wheres : further names under which `MEANINGS` has keys
     """
     rows = {row[0]: row for kind in kinds for row in rows_of(kind, defaults or {}, [name, *wheres])}
     keys = table(HEAD, rows.values()) if rows else ""
     own = {key for kind in kinds for key, _ in fields(kind)}
-    parts = [f"### `{name}`", head, markdown(without(own, inspect.getdoc(kinds[0]) or "")), keys]
+    text = markdown(without(own, inspect.getdoc(kinds[0]) or ""))
+    parts = [f"### `{name}`", head, text, keys, state_of(kinds)]
     return "\n\n".join(part for part in parts if part)
+
+
+def state_of(kinds: Sequence[type]) -> str:
+    """A table of what a method keeps between rounds; empty where that is nothing."""
+    rows = [
+        [typeset(name), PLACES[one.place], typeset(one.meaning)]
+        for kind in kinds
+        for name, one in getattr(kind, "declared", {}).items()
+    ]
+    return table(["kept between rounds", "by", "meaning"], rows) if rows else ""
 
 
 # what a class says of its keys

@@ -22,6 +22,7 @@ from mpisim.compressors import COMPRESSORS
 from mpisim.core.errors import InputError
 from mpisim.core.files import write_file
 from mpisim.core.schema import choose, describe
+from mpisim.core.state import PLACES
 from mpisim.core.terminal import is_terminal
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.method_table import METHODS
@@ -56,14 +57,20 @@ def list_names(args: argparse.Namespace) -> int:
 
 
 def _text(name: str | None, table: str, kinds: Kinds) -> str:
-    """A line for each name; of one name its documentation and keys."""
+    """A line for each name; of one name its documentation, keys and state."""
     if name is None:
         lines = columns([[one, _line(one, half)] for one, half in sorted(kinds.items())], indent="")
         width = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
         return "\n".join(line[:width] for line in lines.splitlines())
     halves = choose(kinds, name, table)
     texts = [inspect.getdoc(half) or "" for half in halves]
-    return "\n\n".join([*texts, f"{table} keys\n{columns(_keys(halves))}"])
+    texts.append(f"{table} keys\n{columns(_keys(halves))}")
+    kept = [
+        [state, PLACES[one.place], one.meaning]
+        for half in halves
+        for state, one in getattr(half, "declared", {}).items()
+    ]
+    return "\n\n".join([*texts, *([f"kept between rounds\n{columns(kept)}"] if kept else [])])
 
 
 def _line(name: str, halves: tuple[type, ...]) -> str:

@@ -44,6 +44,7 @@ FIXED += enum.Enum, type(None), type, ModuleType, UnionType, re.Pattern, struct.
 FIXED += logging.Logger, operator.itemgetter, operator.attrgetter, operator.methodcaller
 FIXED += (type(np.sum),)
 CONSTANT = "letters", "examples", "columns"  # of a class, whatever they are
+PLACES = {"PerWorker": "each worker", "AtServer": "the server", "Shared": "all ranks"}  # in words
 
 
 @dataclasses.dataclass(frozen=True)

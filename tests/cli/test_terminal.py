@@ -66,6 +66,12 @@ def test_lists_have_a_line_for_each_name(command):
         assert all(len(line.split()) > 2 for line in lines)
     everything = command("data")
     assert command("data", "list") == everything and "a9a" in everything
+    kept = command("methods", "ef21").partition("kept between rounds\n")[2].splitlines()
+    assert [line.split()[:3] for line in kept][:2] == [
+        ["g_i", "each", "worker"],
+        ["g", "the", "server"],
+    ]
+    assert "kept between rounds" not in command("methods", "dcgd")
 
 
 def programs(parser, words=()):

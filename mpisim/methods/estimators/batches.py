@@ -182,8 +182,8 @@ def client_seconds(its: Estimator, fleet: Fleet, samples: np.ndarray | int) -> T
 class Clocked(Estimator):
     """A method whose rounds take seconds on the clock of a fleet."""
 
-    now = Shared("simulated seconds")
-    spent = Shared("seconds of computing whose messages have arrived, over all workers")
+    now = Shared("seconds on the clock of a simulated fleet")
+    spent = Shared("those of computing whose messages have arrived, over all workers")
 
     @property
     def idle_share(self) -> float:
@@ -199,7 +199,7 @@ class Participation(Clocked):
     samples_of : samples of each client in a pass, (n,)
     """
 
-    delay = Shared("0: messages are from the newest point")
+    delay = Shared("there, 0: messages are from the newest point")
 
     def samples_of(self) -> np.ndarray | int:
         return self.star.all_workers(self.oracle.rows[:, None])[:, 0]
