@@ -118,6 +118,11 @@ class Problem(Spec, ABC):
                 "at least 1")  # fmt: skip
         self.check()
 
+    @classmethod
+    def has_workers(cls) -> bool:
+        """Whether ``workers`` is a key; else the ranks of the job decide how many there are."""
+        return "workers" in cls.__dataclass_fields__  # type: ignore[attr-defined]
+
     def check(self) -> None:
         """Raise `InputError` if the value of a key is not allowed."""
 

@@ -179,8 +179,7 @@ def headline(experiment: Experiment, started: int, log: Path) -> str:
     """
     names, table = Labels(declared(experiment)), experiment.table
     ranks, d = ranks_of(experiment) or started, dimension(experiment)
-    workers = getattr(experiment.problem, "workers", None)
-    n = worker_ranks(ranks, experiment.run.layout) if workers is None else workers
+    n = experiment.problem.workers or worker_ranks(ranks, experiment.run.layout)
     parts = [
         names.method(experiment.method.name),
         names.compressor(table["compressor"]),
@@ -214,7 +213,7 @@ def ranks_of(experiment: Experiment) -> int | None:
     if wanted == "all":
         return None
     if wanted == "workers":
-        n = getattr(experiment.problem, "workers", None)
+        n = experiment.problem.workers
         return None if n is None else ranks_for(n, experiment.run.layout)
     return wanted
 

@@ -57,8 +57,7 @@ class Setup:
     def __init__(self, experiment: Experiment, comm: Comm, cache: ProblemCache | None = None):
         kernel_cache.defer_blas_check()
         self.experiment, settings, layout = experiment, experiment.run, experiment.run.layout
-        workers = getattr(experiment.problem, "workers", None)
-        n = worker_ranks(comm.size, layout) if workers is None else workers
+        n = experiment.problem.workers or worker_ranks(comm.size, layout)
         self.cache = cache or ProblemCache()
         started, blocks = Clock(), SideChannel(comm, n, layout)
         self.problem = self.cache.problem(experiment, blocks)

@@ -65,11 +65,6 @@ class Subject(NamedTuple):
         keys = ", ".join(f"{key} = {value}" for key, value in self.table.items() if key != DATA)
         return f"{self.kind} {self.name}" + (f" ({keys})" if keys else "")
 
-    @property
-    def has_workers(self) -> bool:
-        """Whether a problem has the key ``workers``."""
-        return "workers" in PROBLEMS[self.name].__dataclass_fields__  # type: ignore[attr-defined]
-
 
 def check(
     plugins: str | os.PathLike | Sequence[str | os.PathLike],
@@ -188,7 +183,7 @@ def _compared(subject: Subject, trials: list[Trial], job: Outcome, ranks: int) -
     """The logs of several ranks against those of one."""
 
     def compare(name: str) -> None:
-        if subject.kind == "problem" and not subject.has_workers:
+        if subject.kind == "problem" and not PROBLEMS[subject.name].has_workers():
             raise NotChecked("without the key `workers` there are as many workers as ranks")
         if job.status == "not checked":
             raise NotChecked(job.why)
@@ -217,7 +212,7 @@ def experiments(subject: Subject, sample: Path) -> Iterator[tuple[str, Tables]]:
         table["optimizer"] = table.pop("name")
         yield "after MARINA", _tables(rows, {"estimator": "marina", "p": 0.3, **table}, RANDK)
     elif subject.kind == "problem":
-        sized = {"workers": WORKERS} if subject.has_workers else {}
+        sized = {"workers": WORKERS} if PROBLEMS[subject.name].has_workers() else {}
         yield "marina", _tables(sized | table, MARINA, {"name": "randk", "k": 0.3})
         yield "ef21", _tables(sized | table, {"name": "ef21"}, {"name": "topk", "k": 0.3})
     else:

@@ -63,7 +63,7 @@ def _numpy(value: Any) -> Any:
 
 def load(spec: Problem, first: int, count: int) -> Any:
     """Workers first, ... of `N`, in float64."""
-    n = getattr(spec, "workers", None) or N
+    n = spec.workers or N
     problem = spec.loaded(n, first, count, SEED, np.dtype(float))
     return problem if problem.arrays is HOST else _OnHost(problem)
 

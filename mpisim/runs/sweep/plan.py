@@ -106,9 +106,9 @@ class Experiments:
         itemsize = run.precision.arithmetic.itemsize
         config = f"{head}\n{run.to_toml()}"
         name = f"{label}-{identity.config_digest(config)}"
-        n = getattr(experiment.problem, "workers", None) or 1
+        n = experiment.problem.workers or 1
         needed = ranks_of(experiment)
-        decide = hasattr(experiment.problem, "workers") and "workers" not in tables["problem"]
+        decide = "workers" not in tables["problem"]
         every = needed is None and (decide or run.ranks == "all")  # where they decide n, too
         return Point(
             name,
@@ -168,7 +168,7 @@ class Experiments:
         key = repr((shared, run.get("ranks"), run.get("layout")))
         if key not in self._shared:
             experiment = parse(tables)
-            if getattr(experiment.problem, "workers", 0) is None:
+            if experiment.problem.has_workers() and experiment.problem.workers is None:
                 ranks = ranks_of(experiment) or self.ranks
                 workers = {"workers": worker_ranks(ranks, experiment.run.layout)}
                 experiment = parse(tables | {"problem": tables["problem"] | workers})
