@@ -65,7 +65,7 @@ def page(results: Sequence[Result], linked: bool = True) -> str:
     return rendered(
         "results.md",
         study=results[0].provenance.study,
-        chance=verdicts.chance(verdicts.comparisons(claims)),
+        chance=verdicts.chance(claims),
         firm=f"[firm]({VERDICTS}#verdicts)" if linked else "firm",
         moved=", ".join(f"{name} {n}" for name, (n, _) in sensitivity(claims).items() if n),
         figures={name: list(shown.values()) for name, shown in figures.items()},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import log2
 from typing import Any
@@ -92,7 +93,9 @@ def _by_lambda(groups: Groups, p: float, more: str) -> list[Evidence]:
     """What PermK saves for each lambda of Figure 8, at one target."""
     panels = [panel for panel in groups if panel[1] == p and panel[0] != SMALL]
     by_lambda = {f"λ = {panel[0]:g}": better(groups, panel, "permk", more) for panel in panels}
-    return comparison.gains(f"p-hat = {p:g}", by_lambda)
+    more_saved = comparison.gains(f"p-hat = {p:g}", by_lambda)
+    # the sentence before this one names p-hat of 0.9 and 1
+    return [dataclasses.replace(one, counts=p >= ALIKE) for one in more_saved]
 
 
 def where(panel: Panel) -> str:

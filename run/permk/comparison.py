@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from mpisim.analysis.claims.comparing import at_one_target, compare
-from mpisim.analysis.claims.judging import of_seeds, with_note
+from mpisim.analysis.claims.comparing import LaterBits, at_one_target, compare
+from mpisim.analysis.claims.judging import LARGEST, OTHER_COSTS, again, ratios_of, with_note
 from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, number, state
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.study import BestSteps, compare_steps, quotes
@@ -40,10 +39,10 @@ def against(
     """The first of ``both`` against the second, with their best steps; ``how`` as for `compare`.
 
     axes : the bits of the paper's figures, without indices; and those that were sent, which stand
-        beside it
+        beside it. The bits without g^0, which all methods send before their first step, do as well
     """
     less, more = both
-    one = compare_steps(where, less, more, axes[0], **how)
+    one = compare_steps(where, less, more, axes[0], first=without_g0(axes[0]), **how)
     if less is None or more is None or "target" not in one.numbers:
         return one
     sent = compare(where, less.logs, more.logs, axes[1], **how)
@@ -51,6 +50,12 @@ def against(
         return one
     text = f"in bits that were sent: {sent.measured}"
     return with_note(one, text, sent=sent.numbers["by_target"])
+
+
+def without_g0(bits: Axis) -> tuple[Axis, Axis]:
+    """The axis of both sides without the dense messages g^0."""
+    later = LaterBits(bits.name, bits.log)
+    return later, later
 
 
 def at_target(
@@ -77,7 +82,7 @@ def gains(
     pairs: Iterable[tuple[str, str]] | None = None,
     notes: Mapping[str, str] | None = None,
 ) -> list[Evidence]:
-    """Whether what is saved grows from one comparison to the next, at one target.
+    """Whether what is saved grows from one comparison to the next.
 
     pairs : of names, if not each and the next
     notes : what is said behind the ratio of a comparison, by name
@@ -89,32 +94,54 @@ def gains(
     shown = {name: f"{name}: {number(gain)} times" for name, gain in times.items()}
     shown = {name: text + (notes or {}).get(name, "") for name, text in shown.items()}
     return [
-        _more_is_saved(
-            f"{where}, {b} over {a}",
-            (compared[a], compared[b]),
-            target,
-            f"the gain ({shown[a]}, {shown[b]}, to {target:g})",
+        with_note(
+            of_gains(f"{where}, {b} over {a}", compared[a], compared[b]),
+            f"the gains at {target:g}: {shown[a]}, {shown[b]}",
         )
         for a, b in (pairwise(compared) if pairs is None else pairs)
     ]
 
 
-def _more_is_saved(
-    where: str, both: tuple[Evidence, Evidence], target: float, text: str
-) -> Evidence:
-    """Whether the second has the larger ratios, seed by seed, at a target that both reached."""
-    low, high = (_by_seed(one, target) for one in both)
-    ratios = [high[seed] / low[seed] for seed in low if seed in high]
-    if not ratios:
-        return Evidence(where, "no seed in both", Verdict.UNDECIDED)
-    one = of_seeds(where, ratios, "fewer", max(e.numbers.get("fewest", 0) for e in both), text)
-    runs = both[0].numbers.get("runs", {}) | both[1].numbers.get("runs", {})
-    return dataclasses.replace(one, numbers=one.numbers | {"target": target, "runs": runs})
+def of_gains(where: str, low: Evidence, high: Evidence) -> Evidence:
+    """Evidence that ``high`` has larger ratios than ``low``, both of `compare`, seed by seed.
+
+    Judged as these are: at every target that decides both, and by their other costs.
+    """
+    both = low.numbers, high.numbers
+    others = set().union(*(one.get("other_costs", {}) for one in both))
+    numbers = {
+        "seeds": [seed for seed in both[0]["seeds"] if seed in both[1]["seeds"]],
+        "of": both[1]["of"],
+        "first": both[1]["first"],
+        "by_target": _gains(both, ""),
+        "other_costs": {name: _gains(both, name) for name in OTHER_COSTS if name in others},
+        "fewest": max(one.get("fewest", 0) for one in both),
+        "runs": both[0].get("runs", {}) | both[1].get("runs", {}),
+    }
+    return again(Evidence(where, "", Verdict.UNDECIDED, numbers, word="fewer"))
 
 
-def _by_seed(one: Evidence, target: float) -> dict[int, float]:
-    ratios = one.numbers["by_target"][f"{target:g}"]["ratios"]
-    return dict(zip(one.numbers["seeds"], ratios, strict=True))
+def _gains(both: Sequence[Mapping[str, Any]], costs: str) -> dict[str, Any]:
+    """{target: the ratios of the second over those of the first, and bounds}, of some costs."""
+    tables = [one.get("other_costs", {}).get(costs, one["by_target"]) for one in both]
+    gains: dict[str, Any] = {}
+    for target in (target for target in tables[0] if target in tables[1]):
+        sides = zip(both, tables, strict=True)
+        low, high = (_by_seed(one["seeds"], table[target]) for one, table in sides)
+        ratios, bounds = [], []
+        for (a, below), (b, above) in ((low[seed], high[seed]) for seed in low if seed in high):
+            # two bounds on one side give none of the ratio, nor does a run that spent nothing
+            if (below and below == above) or not 0 < a < LARGEST or not 0 < b < LARGEST:
+                break
+            ratios.append(b / a)
+            bounds.append(above or -below)
+        else:
+            gains |= {target: {"ratios": ratios, "bounds": bounds}} if ratios else {}
+    return gains
+
+
+def _by_seed(seeds: Sequence[int], one: Mapping[str, Any]) -> dict[int, tuple[float, int]]:
+    return dict(zip(seeds, zip(ratios_of(one), one["bounds"], strict=True), strict=True))
 
 
 def steps(

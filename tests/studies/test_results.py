@@ -317,7 +317,7 @@ def test_ratios_without_targets_are_comparisons_too():
     ratios = [1.03, 1.04, 1.05, 1.04, 1.06]
     one = of_seeds("", ratios, "fewer")
     assert one.verdict is Verdict.HOLDS and again(one) == one
-    assert comparisons([state("", "", "", [one])]) == 1
+    assert len(comparisons([state("", "", "", [one])])) == 1
     assert moved_by(state("", "", "", [one])) == ["5% from 1", "10% from 1"]
     edge = undecided_at_edge(one, ["8 is the largest step"])
     assert edge.verdict is Verdict.UNDECIDED and again(edge) == edge

@@ -1,6 +1,7 @@
 from .comparing import DECADES as DECADES
 from .comparing import TENTHS as TENTHS
 from .comparing import Later as Later
+from .comparing import LaterBits as LaterBits
 from .comparing import Reach as Reach
 from .comparing import Targets as Targets
 from .comparing import at_one_target as at_one_target

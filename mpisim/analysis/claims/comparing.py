@@ -24,6 +24,9 @@ TAIL = 4  # the last quarter of the rows shows whether a run oscillates
 SHORTEST = 16  # rows; fewer show nothing
 DIGITS = 16  # of the digests on record
 SHARE = 0.9  # of the rows of a tail: the others are not what decides
+WIRE_BITS = 32  # of a number in a dense message
+ROUNDING = 100  # times the machine epsilon: what is left of a gradient below it is rounding
+SQUARES = ("grad_norm_sq", "mean_grad_norm_sq", "distance_sq")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +38,14 @@ class Later(Axis):
     def values(self, log: Log) -> np.ndarray:
         values = self.of.values(log)
         return values - values[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class LaterBits(Axis):
+    """Bits per worker without the 32 d of g^0, a dense message that is not in row 0."""
+
+    def values(self, log: Log) -> np.ndarray:
+        return np.maximum(super().values(log) - WIRE_BITS * int(log.attrs["dimension"]), 0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,12 +87,18 @@ class Reach:
         falls = np.quantile(second, SHARE) <= np.quantile(first, 1 - SHARE)
         return 0.0 if falls else float(np.quantile(tail, SHARE))
 
+    @property
+    def rounding(self) -> float:
+        """The level below which y is rounding."""
+        eps = float(np.finfo(self.log.config["run"].get("dtype", "float64")).eps)
+        return float(self.values[0]) * (ROUNDING * eps) ** (2 if self.y.name in SQUARES else 1)
+
     def cost(self, level: float) -> float:
         """x in the first row with y <= level.
 
-        Infinite where the run was cut off before, NaN where the level is below the noise floor.
+        Infinite where the run was cut off before, NaN where noise or rounding hides the level.
         """
-        if level < self.floor:
+        if level < max(self.floor, self.rounding):
             return float("nan")
         below = np.flatnonzero(self.values <= level)
         return float(self.x.values(self.log)[below[0]]) if below.size else float("inf")
@@ -115,8 +132,9 @@ def compare(
     """Evidence that ``less`` spends less on ``x`` than ``more`` to get down to fixed targets.
 
     Runs are compared on each seed that both have, at every target that every seed decides; `judge`
-    makes the verdict. A run that was cut off above the target needs more than its budget, a bound
-    where the other got there for less. Targets below the noise floor of a run decide nothing. The
+    makes the verdict. A target is a share of ``y`` at the start of its seed. A run that was cut off
+    above it needs more than its budget, a bound where the other got there for less. Targets below
+    the noise floor of a run decide nothing. The
     costs without row 0, and with framing, are on record beside those on ``x``; ``first`` has the
     axes of both sides for the former where the first message is not in row 0. ``exact``: the runs
     draw nothing, and one stands for all seeds. A side whose runs differ in more than the seed and
@@ -128,29 +146,32 @@ def compare(
     if x.timed and oversubscribed(log for pair in both for log in pair):
         return Evidence(where, WHY, Verdict.UNDECIDED)
     runs = [(Reach(a, x, y), Reach(b, x, y)) for a, b in both]
-    start = max(float(run.values[0]) for pair in runs for run in pair)
+    starts = [max(float(run.values[0]) for run in pair) for pair in runs]
     numbers: dict[str, Any] = {
         "seeds": [seed(a) for a, _ in both],
-        "start": start,
+        "starts": starts,
         "of": TABLES["start"].get(y.name, "the start"),
         "first": targets[0],
         "floors": [[a.floor, b.floor] for a, b in runs],
-        "by_target": _by_target(runs, targets, start),
+        "by_target": _by_target(runs, targets, starts),
     }
     numbers["runs"] = digests(both)
     numbers["fewest"] = fewest(log.duration for pair in both for log in pair)
     if exact:
         numbers["exact"] = True
     others = {
-        name: _by_target([(Reach(a, p, y), Reach(b, q, y)) for a, b in both], targets, start)
+        name: _by_target([(Reach(a, p, y), Reach(b, q, y)) for a, b in both], targets, starts)
         for name, (p, q) in _other_costs(x, both, first).items()
     }
     numbers |= {"other_costs": others} if others else {}
     evidence = again(Evidence(where, "", Verdict.UNDECIDED, numbers, word=word))
     if "target" not in evidence.numbers:
         return evidence
-    level = evidence.numbers["target"] * start
-    costs = [[finite(run.cost(level)) for run in pair] for pair in runs]
+    target = evidence.numbers["target"]
+    costs = [
+        [finite(run.cost(target * start)) for run in pair]
+        for pair, start in zip(runs, starts, strict=True)
+    ]
     return dataclasses.replace(evidence, numbers=evidence.numbers | {"costs": costs})
 
 
@@ -172,11 +193,12 @@ def _other_costs(
     return others
 
 
-def _by_target(runs: Pairs, targets: Targets, start: float) -> dict[str, Any]:
+def _by_target(runs: Pairs, targets: Targets, starts: Sequence[float]) -> dict[str, Any]:
     """{target: ratios and bounds, one for each seed}, of the targets that every seed decides."""
     table = {}
     for target in targets:
-        ratios = [ratio for a, b in runs if (ratio := _ratio(a, b, target * start))]
+        each = [_ratio(*pair, target * start) for pair, start in zip(runs, starts, strict=True)]
+        ratios = [one for one in each if one is not None]
         if len(ratios) == len(runs):
             values, bounds = [finite(one.value) for one in ratios], [one.bound for one in ratios]
             table[f"{target:g}"] = {"ratios": values, "bounds": bounds}

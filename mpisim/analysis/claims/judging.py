@@ -22,6 +22,7 @@ WORDS = {"fewer": CLEAR, "significantly": 1.5, "much": 2.0, "around": CLOSE}
 FEWEST = 5  # seeds; fewer decide nothing
 FEWEST_LONG, LONG = 3, 60.0  # where a run takes so many seconds
 LEVEL = 0.95  # of the interval of the mean log ratio
+SECOND_LOOK = 12  # with ten seeds after five, one difference of nothing in so many is decided
 LARGEST = 1e300  # in place of infinity: one side spent nothing
 EDGE = "edge of the grid"
 HEADLINE = ("target", "bounds", "median", "interval")  # of a comparison, in its numbers
@@ -302,11 +303,27 @@ def moved_by(claim: Claim) -> list[str] | None:
     return [name for name, verdict in verdicts.items() if verdict is not claim.verdict]
 
 
-def comparisons(claims: Sequence[Claim]) -> int:
-    """How many comparisons the claims rest on; those of the same ratios are one."""
+def comparisons(claims: Sequence[Claim]) -> list[Evidence]:
+    """The comparisons that the claims rest on; those of the same ratios are one."""
     several = [one for claim in claims for one in claim.evidence if one.counts and one.word]
     ratios = [one.numbers.get("by_target") or one.numbers.get("ratios") for one in several]
-    return len({repr(one) for one in ratios if one}) + sum(not one for one in ratios)
+    keys = [repr(each) if each else id(one) for one, each in zip(several, ratios, strict=True)]
+    return list(dict(zip(keys, several, strict=True)).values())
+
+
+def by_chance(several: Iterable[Evidence]) -> float:
+    """How many comparisons chance alone would decide, if there were no difference anywhere.
+
+    One in 20; one in `SECOND_LOOK` of those with ten seeds, which are taken where five do not
+    decide; none of those with too few seeds, or whose runs draw nothing.
+    """
+    chances = []
+    for one in several:
+        tables = [one.numbers, *one.numbers.get("by_target", {}).values()]
+        seeds = max(len(each.get("ratios", ())) for each in tables)
+        if seeds >= (one.numbers.get("fewest") or FEWEST):
+            chances.append(1 / SECOND_LOOK if seeds >= 2 * FEWEST else 1 - LEVEL)
+    return sum(chances)
 
 
 def firmness(claims: Sequence[Claim]) -> str:

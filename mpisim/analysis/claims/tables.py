@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mpisim.analysis import formatting
-from mpisim.analysis.claims.judging import LEVEL, comparisons, firmness, sensitivity
+from mpisim.analysis.claims.judging import by_chance, comparisons, firmness, sensitivity
 from mpisim.analysis.claims.verdicts import MANY, Claim, Evidence, Verdict, counts
 from mpisim.core.errors import InputError
 from mpisim.core.files import read_json, write_json
@@ -73,9 +73,8 @@ def sensitivities(studies: Studies) -> str:
     blocks = []
     for study, figures in studies.items():
         claims = [claim for several in figures.values() for claim in several]
-        several = comparisons(claims)
         open_ = sum(claim.verdict is Verdict.UNDECIDED for claim in claims)
-        lines = [f"{study}: {counts(claims)}", f"  {chance(several)}"]
+        lines = [f"{study}: {counts(claims)}", f"  {chance(claims)}"]
         lines += [
             f"  {name:<25} moves {moved} of {len(claims) - open_} decided, decides {new} of {open_}"
             for name, (moved, new) in sensitivity(claims).items()
@@ -84,9 +83,12 @@ def sensitivities(studies: Studies) -> str:
     return "\n\n".join(blocks)
 
 
-def chance(several: int) -> str:
+def chance(claims: Sequence[Claim]) -> str:
     """``40 comparisons, of which chance alone would decide 2``."""
-    return f"{several} comparisons, of which chance alone would decide {(1 - LEVEL) * several:.2g}"
+    several = comparisons(claims)
+    return (
+        f"{len(several)} comparisons, of which chance alone would decide {by_chance(several):.2g}"
+    )
 
 
 def markdown(studies: Studies) -> str:

@@ -23,8 +23,6 @@ from mpisim.runs.sweep.points import SUMMARY, read_summary
 
 RISING = 1.5  # times the median of the tenth of the rows before: a run that ends so is rising
 TENTH = 10
-ROUNDING = 100  # times the machine epsilon: what is left of a gradient below it is rounding
-SQUARES = ("grad_norm_sq", "mean_grad_norm_sq", "distance_sq")
 QUESTION = ("", "no quote: measured here")  # what is quoted, and from where
 TEXTS = {"fewer": "fewer {} than", "much": "much fewer {} than", "around": "about as many {} as"}
 T = TypeVar("T")
@@ -106,9 +104,9 @@ def _best(
     targets: Targets,
     panel: Sequence[tuple[TunedSetting, dict[float, list[Log]]]],
 ) -> BestSteps:
-    reached = [min(_reached(logs, y, targets) for logs in well.values()) for _, well in panel]
+    reached = [min(_reached(logs, x, y, targets) for logs in well.values()) for _, well in panel]
     common = max((target for target in reached if target < 1), default=1.0)
-    deepest = min(_reached(logs, y, targets) for logs in steps.values())
+    deepest = min(_reached(logs, x, y, targets) for logs in steps.values())
     target = common if deepest <= common < 1 else None
     finals = {step: _mean(float(y.values(log)[-1]) for log in logs) for step, logs in steps.items()}
     near = claims.CLEAR * min(finals.values())
@@ -135,17 +133,14 @@ def edge_of(setting: TunedSetting, best: float, tried: Sequence[float]) -> str:
     return f"{setting.label}: {best:g} is the {'smallest' if best == tried[0] else 'largest'} step"
 
 
-def _reached(logs: Sequence[Log], y: Axis, targets: Targets) -> float:
+def _reached(logs: Sequence[Log], x: Axis, y: Axis, targets: Targets) -> float:
     """The deepest target above rounding that all runs reached; 1 where there is none."""
-    return max(_deepest(log, y, targets) for log in logs)
+    return max(_deepest(claims.Reach(log, x, y), targets) for log in logs)
 
 
-def _deepest(log: Log, y: Axis, targets: Targets) -> float:
-    values = y.values(log)
-    power = 2 if y.name in SQUARES else 1
-    floor = (ROUNDING * np.finfo(log.config["run"].get("dtype", "float64")).eps) ** power
-    least = max(float(np.nanmin(values)), floor * float(values[0]))
-    return min((t for t in targets if t * values[0] >= least), default=1.0)
+def _deepest(run: claims.Reach, targets: Targets) -> float:
+    least = max(float(np.nanmin(run.values)), run.rounding)
+    return min((t for t in targets if t * run.values[0] >= least), default=1.0)
 
 
 def _mean(values: Iterable[float]) -> float:
