@@ -13,6 +13,7 @@ from mpisim.analysis.fleet_rounds import rounds_of, rows_of
 from mpisim.analysis.fleet_seconds import seconds as seconds_of
 from mpisim.analysis.study import value_of
 from mpisim.comm.fleet import Fleet
+from mpisim.runs.labels import by_key
 from mpisim.runs.log.reader import Log
 
 TARGET = 1e-4
@@ -66,12 +67,14 @@ def row(log: Log) -> int | None:
 class Times:
     """Of a method on a fleet: {seed of the fleet: seconds}, with the best of the steps tried.
 
+    runs : how many runs there are: that on fleet j is number j modulo ``runs``
     edge : whether the best step is the first or the last of several
     left_out : share of the messages that were late
     """
 
     method: str
     seconds: dict[int, float]
+    runs: int
     edge: bool = False
     left_out: float = 0.0
 
@@ -99,7 +102,7 @@ def times(
                 if log.config["fleet"]["links"] == links
                 and (value_of(log, "fleet.sigma") or 0.0) == sigma
             }
-            methods += [Times(method, table)] if table and deadline is None else []
+            methods += [Times(method, table, len(table))] if table and deadline is None else []
             continue
         steps: dict[float, list[Log]] = {}
         for log in its_logs:
@@ -118,13 +121,13 @@ def _drawn(method: str, logs: Sequence[Log], one: Fleet) -> Times:
         rows_of(rounds_of(log, one), slice(at + 1)) for log in logs if (at := row(log)) is not None
     ]
     if len(runs) < len(logs):
-        return Times(method, dict.fromkeys(range(1, DRAWS + 1), float("inf")))
+        return Times(method, dict.fromkeys(range(1, DRAWS + 1), float("inf")), len(logs))
     taken, left_out = {}, []
     for seed in range(1, DRAWS + 1):
         result = seconds_of(runs[seed % len(runs)], one, seed)
         taken[seed] = float(result.seconds[-1])
         left_out.append(result.left_out)
-    return Times(method, taken, left_out=float(np.mean(left_out)))
+    return Times(method, taken, len(runs), left_out=float(np.mean(left_out)))
 
 
 def simulated(log: Log) -> float:
@@ -134,13 +137,17 @@ def simulated(log: Log) -> float:
 
 
 def ahead(where: str, less: Times, more: Times, word: str = "fewer") -> Evidence:
-    """Whether ``less`` takes less time than ``more`` on the fleets that both have."""
+    """Whether ``less`` takes less time than ``more`` on the fleets that both have.
+
+    A ratio for each run: the geometric mean over its fleets, as these share what the run drew.
+    """
     both = sorted(less.seconds.keys() & more.seconds.keys())
-    pairs = [(less.seconds[j], more.seconds[j]) for j in both]
-    if any(np.isinf(a) for a, _ in pairs):
+    if any(np.isinf(less.seconds[j]) for j in both):
         return Evidence(where, f"{name(less.method)} does not get there", Verdict.FAILS)
     text = f"{less.median:.3g} s and {more.median:.3g} s"
-    evidence = of_seeds(where, [b / a for a, b in pairs], word, text=text)
+    runs = by_key(both, lambda j: j % min(less.runs, more.runs))
+    logs = [[np.log(more.seconds[j] / less.seconds[j]) for j in fleets] for fleets in runs.values()]
+    evidence = of_seeds(where, [float(np.exp(np.mean(one))) for one in logs], word, text=text)
     behind = {Verdict.HOLDS: more.edge, Verdict.FAILS: less.edge}  # a better step may change it
     if behind.get(evidence.verdict, less.edge or more.edge):
         return Evidence(where, f"{evidence.measured}, at an edge of the steps", Verdict.UNDECIDED)

@@ -9,7 +9,7 @@ from scipy import stats
 
 from mpisim.analysis import claims as api
 from mpisim.analysis.claims import Claim, Evidence, Verdict, compare, every, most, state
-from mpisim.analysis.claims.judging import interval, moved_by, sensitivity
+from mpisim.analysis.claims.judging import by_chance, interval, moved_by, sensitivity
 from mpisim.analysis.curves import GRADIENT, Axis
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read as read_log
@@ -243,6 +243,33 @@ def test_a_noise_floor_is_judged_above(curve):
     assert noisy.column("grad_norm_sq").min() < 1e-3  # a dip below the floor
     result = compare("", [noisy], [falling], ROUNDS, exact=True)
     assert result.numbers["target"] == 0.1 and result.verdict is HOLDS
+
+
+def test_targets_are_shares_of_the_start_of_each_seed(curve):
+    """Also where a seed begins below what is a tenth of another's start."""
+    k = np.arange(41)
+    sides = [
+        [curve(start * np.exp(-rate * k), seed) for seed, start in enumerate((1.0, 0.05, 20.0), 1)]
+        for rate in (0.4, 0.2)
+    ]
+    one = compare("", *sides, ROUNDS).numbers["by_target"]["0.1"]
+    assert one["ratios"] == [2, 2, 2]
+
+
+def test_targets_below_rounding_decide_nothing(curve):
+    """At 1e-28 of |grad f(x^0)|^2 only the order of additions differs."""
+    k = np.arange(41)
+    sides = [[curve(np.exp(-rate * k), seed) for seed in (1, 2, 3)] for rate in (4, 2)]
+    assert min(map(float, compare("", *sides, ROUNDS).numbers["by_target"])) == 1e-27
+
+
+def test_chance_decides_one_in_20_and_one_in_12_of_second_looks():
+    def of(*ratios, fewest=5):
+        return api.of_seeds("", ratios, "fewer", fewest)
+
+    claims = [state("", "", "", [of(*range(1, 6)), of(*range(1, 11)), of(2, 3, 4), of(5)])]
+    several = api.comparisons(claims)
+    assert len(several) == 4 and by_chance(several) == pytest.approx(1 / 20 + 1 / 12)
 
 
 def some(*verdicts):

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from mpi4py import MPI
 
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import innovations
@@ -12,6 +13,7 @@ from mpisim.core.schema import build
 from mpisim.problems import PROBLEMS, ExplicitProblem, Problem
 from mpisim.problems import problem as registered
 from mpisim.problems.explicit import LazyGradients
+from mpisim.runs.sweep.executor import sweep
 from tests.helpers import columns, run_tables, some_of
 from tests.problems.support import FORMS, NAMES, make_rows, part
 from tests.problems.test_autoencoder import KEYS, autoencoder
@@ -302,6 +304,15 @@ def test_losses_and_gradients_make_a_problem(shifted, tmp_path):
     one = shifted().loaded(4, 1, 2, 0, np.dtype(float))
     assert one.losses_and_gradients(np.zeros(3))[0].tolist() == [1.5, 6.0]
     assert not one.explicit and not one.tested
+
+
+def test_a_sweep_of_a_problem_without_the_key_workers(shifted, tmp_path):
+    """The ranks decide how many there are; the sweep gave the problem a key that it lacks."""
+    assert not shifted.has_workers()
+    gd = {"name": "gd", "stepsize": 1.0}
+    tables = {"problem": {"name": "shifted"}, "method": gd}
+    grid = [tables | {"run": {"rounds": 1, "seed": seed}} for seed in (1, 2)]
+    assert [point.status for point in sweep(tmp_path, grid, MPI.COMM_SELF)] == ["done", "done"]
 
 
 def test_a_problem_without_gradients_is_refused():

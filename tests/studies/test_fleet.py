@@ -46,25 +46,27 @@ def test_the_quadratic_against_its_hessians(diagonal):
 
 
 def test_who_is_ahead():
-    fast = Times("scaffnew", {j: 1.0 + 0.01 * j for j in range(6)})
-    slow = Times("gd", {j: 2.0 + 0.01 * j for j in range(20)})
-    never = Times("gd", {j: float("inf") for j in range(6)})
+    fast = Times("scaffnew", {j: 1.0 + 0.01 * j for j in range(6)}, 6)
+    slow = Times("gd", {j: 2.0 + 0.01 * j for j in range(20)}, 20)
+    never = Times("gd", {j: float("inf") for j in range(6)}, 6)
     assert ahead("US", fast, slow).verdict is Verdict.HOLDS
     assert ahead("US", slow, fast).verdict is Verdict.FAILS
     assert ahead("US", fast, never).verdict is Verdict.HOLDS
     assert ahead("US", never, fast).verdict is Verdict.FAILS
-    edge = Times("gd", slow.seconds, edge=True)
+    edge = Times("gd", slow.seconds, 20, edge=True)
     assert ahead("US", fast, edge).verdict is Verdict.UNDECIDED
-    at_edge = Times("scaffnew", fast.seconds, edge=True)  # with a better step it is faster still
+    two = Times("gd", slow.seconds, 2)  # runs, on ten fleets each
+    assert ahead("US", fast, two).verdict is Verdict.UNDECIDED
+    at_edge = Times("scaffnew", fast.seconds, 6, edge=True)  # with a better step it is faster still
     assert ahead("US", at_edge, slow).verdict is Verdict.HOLDS
 
 
 def test_a_cell_of_the_map_is_decided_against_all_others():
     """Two draws in five on another side, and medians 1% apart, decide nothing."""
-    fast = Times("fedavg", dict.fromkeys(range(5), 1.0))
-    slow = Times("gd", dict.fromkeys(range(20), 3.0))
-    close = Times("scaffnew", dict.fromkeys(range(20), 1.01))
-    noisy = Times("diana", dict(enumerate((0.1, 0.1, 5.0, 5.0, 5.0))))
+    fast = Times("fedavg", dict.fromkeys(range(5), 1.0), 5)
+    slow = Times("gd", dict.fromkeys(range(20), 3.0), 20)
+    close = Times("scaffnew", dict.fromkeys(range(20), 1.01), 20)
+    noisy = Times("diana", dict(enumerate((0.1, 0.1, 5.0, 5.0, 5.0))), 5)
     assert rivals(fast, [slow, close, noisy]) == [close, noisy]
     assert first_of("", [fast, slow], ("fedavg",)).verdict is Verdict.HOLDS
     assert first_of("", [fast, close, slow], ("fedavg", "scaffnew")).verdict is Verdict.HOLDS
