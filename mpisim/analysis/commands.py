@@ -68,14 +68,16 @@ def verify(
 
     log : a log, or an archive of `artifact`
     plugin : modules and files with what the log's experiment needs beyond mpisim
-    trusted : whether code in an archive may be executed
+    trusted : whether code that the log or the archive names may be executed
     """
     used = comm or all_ranks()
     if on_first(used, lambda: is_archive(Path(log))):
         return Verified(examine_archive(Path(log), rerun, trusted, used))
     plugins.load(list(plugin))
     read_log = on_first(used, lambda: read(Path(log), changed=True))
-    return Verified(examine(read_log, rerun, bool(plugin), used))
+    if trusted:
+        plugins.load(read_log.config.get("plugin", []))
+    return Verified(examine(read_log, rerun, trusted or bool(plugin), used))
 
 
 def study(

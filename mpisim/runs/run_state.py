@@ -21,7 +21,6 @@ from mpisim.core.errors import InputError
 from mpisim.core.protocols import Round
 from mpisim.core.state import Stateful
 from mpisim.methods.estimators.base import Estimator
-from mpisim.methods.estimators.batches import batch_size
 from mpisim.methods.method_table import Method
 from mpisim.methods.oracle import Oracle
 from mpisim.problems.base import Problem
@@ -266,11 +265,10 @@ class RunState:
 
 def _with_log_every(run: Run, estimator: Estimator, problem: Problem, rows: np.ndarray) -> Run:
     """Where ``log_every`` is not given: 2 epochs of minibatches, say, or each round."""
-    every, batch = 1, estimator.parameters().get("batch")
+    every, b = 1, estimator.batch_sizes().get("batch")
     if run.log_every is not None:
         return run
-    if batch is not None:
-        b = batch_size(batch, int(rows.min()), "batch")
+    if b is not None:
         epoch = rows.sum() / (problem.n * b)
         every = max(1, round(problem.epochs_between_rows * epoch))
     return dataclasses.replace(run, log_every=every)

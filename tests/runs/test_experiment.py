@@ -192,6 +192,9 @@ def test_verify_imports_nothing_unasked(folder, command):
     assert "\n" not in line and not (folder / "executed").exists()
     assert "ok  bits_up" in command("verify", "log.h5", "--load-plugins")
     assert (folder / "executed").exists()
+    sys.modules.pop("first_k")
+    COMPRESSORS.pop("firstk")
+    assert mpisim.verify("log.h5", rerun=True, trusted=True)  # in Python, too
 
 
 BROKEN = {

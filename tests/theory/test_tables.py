@@ -110,6 +110,13 @@ METHODS = [
 
 
 @pytest.mark.drawn(3)
+@pytest.mark.parametrize("method", ["ef21", "vr-marina"])
+def test_a_share_is_printed_as_samples(method, capsys):
+    """A tenth of 320; EF21 printed the share."""
+    words = ["problem.name=logistic", f"method.name={method}", "method.batch=0.1"]
+    assert "b' = 32," in theory(capsys, *SAMPLE, "method.stepsize=0.1", *words)
+
+
 @pytest.mark.parametrize(
     ("method", "compressor", "predict"), METHODS, ids=[m["name"] for m, _, _ in METHODS]
 )

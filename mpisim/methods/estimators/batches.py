@@ -116,6 +116,9 @@ class Stochastic(Estimator):
         if self.batch is not None:
             self.tau = batch_size(self.batch, self.oracle.samples, "batch")
 
+    def batch_sizes(self) -> dict[str, int]:
+        return {} if self.batch is None else {"batch": self.tau}
+
     def gradients(self, x: np.ndarray) -> np.ndarray:
         """g_i at x, shape (m, d)."""
         g_i = self._stochastic(x) if self.batch is not None else self.oracle.gradients(x)
