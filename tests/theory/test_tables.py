@@ -114,6 +114,7 @@ METHODS = [
 def test_a_share_is_printed_as_samples(method, capsys):
     """A tenth of 320; EF21 printed the share."""
     words = ["problem.name=logistic", f"method.name={method}", "method.batch=0.1"]
+    words += ["compressor.name=identity"]
     assert "b' = 32," in theory(capsys, *SAMPLE, "method.stepsize=0.1", *words)
 
 
