@@ -46,7 +46,7 @@ class OneProcess:
         """There is nothing to free."""
 
     def Barrier(self) -> None:
-        """There is nobody to wait for."""
+        """One process has nothing to wait for."""
 
     def bcast(self, value: T, root: int = 0) -> T:
         """The value."""

@@ -54,7 +54,7 @@ class LastWords:
         return cls(process)
 
     def say(self, line: str) -> None:
-        """Replace the words; none if empty."""
+        """Set the line that Ctrl-C prints; an empty one prints nothing."""
         with contextlib.suppress(OSError):
             os.write(self._pipe.fileno(), line.encode(errors="replace")[:LONGEST] + b"\n")
 

@@ -202,7 +202,7 @@ class Participation(Clocked):
     samples_of : samples of each client in a pass, (n,)
     """
 
-    delay = Shared("there, 0: messages are from the newest point")
+    delay = Shared("0 on that clock: messages are from the newest point")
 
     def samples_of(self) -> np.ndarray | int:
         return self.star.all_workers(self.oracle.rows[:, None])[:, 0]
