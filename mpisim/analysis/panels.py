@@ -67,16 +67,17 @@ def curve(
     dash: Any,
     over: Collection[str] = (),
     label: str = "",
+    band: bool = True,
 ) -> None:
     """The runs of one setting: mean over seeds, in log space on a logarithmic axis, and a band.
 
-    ``label``: in the panel's own legend. ``over``: keys in which they may differ, too, as in
+    ``label``: in the panel's own legend. ``band``: whether to draw that. ``over``: keys in which they may differ, too, as in
     `over_seeds`. Below the axis, where it has a label, stands whether runs had more ranks than
     cores, of seconds, and whether large framing is left out, of bits.
     """
     drawn = over_seeds(logs, x, y, over)
     panel.plot(drawn.x, drawn.y, color=colour, linestyle=dash, label=label)
-    if drawn.low is not None:
+    if band and drawn.low is not None:
         panel.fill_between(drawn.x, drawn.low, drawn.high, color=colour, alpha=0.2, linewidth=0)
     remark = WHY if (x.timed or y.timed) and oversubscribed(logs) else ""
     if not remark and any(framing_share(log, x) > ABOVE for log in logs):

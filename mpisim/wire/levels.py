@@ -71,7 +71,7 @@ class LevelsForm(Form):
 
     @property
     def steps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What a code needs: the limits of the levels, s by worker, and the starts of the blocks."""
+        """What a code needs: the limits of levels, s by worker, and where blocks start."""
         return self.limits, self.s_by_worker, self.starts
 
     @cached_property

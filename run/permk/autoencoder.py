@@ -127,12 +127,12 @@ def best_step(
 def all_steps(
     panel: Any, groups: Groups, key: Panel, compressors: Sequence[str], bits: Axis
 ) -> None:
-    """All steps of each method that went well: the larger the step, the darker."""
-    for name in compressors:
-        steps = groups[key][name].steps if name in groups.get(key, {}) else {}
-        for place, (step, logs) in enumerate(sorted(steps.items()), 1):
-            panels.curve(panel, logs, bits, LOSS, *LOOKS[name])
-            alpha = 0.35 + 0.65 * place / len(steps)
+    """All steps of each method that went well: the larger, the darker; a band at the best."""
+    for name in (name for name in compressors if name in groups.get(key, {})):
+        best = groups[key][name]
+        for place, (step, logs) in enumerate(sorted(best.steps.items()), 1):
+            panels.curve(panel, logs, bits, LOSS, *LOOKS[name], band=step == best.step)
+            alpha = 0.35 + 0.65 * place / len(best.steps)
             panel.lines[-1].set(alpha=alpha, label=f"γ = {_power(step)}")
     panel.legend(fontsize=6, **BESIDE)
 

@@ -23,6 +23,7 @@ LOOKS: dict[str, tuple[str, Any]] = {
 # Bits that a worker has sent as the paper charges them, values without indices; and all of them.
 BITS, SENT = Axis("paper_bits_up", log=False), Axis("bits_up", log=False)
 BITS_LOG = Axis("paper_bits_up", log=True)  # for few workers, whose large shares fall at once
+TITLE = "the steps that are best to where all three methods get; claims compare two at a time"
 FEW = 10
 FAR = 1e-4  # of |grad f(x^0)|^2: a step that ends below it is tolerated
 TIGHT: dict[str, Any] = {
@@ -105,13 +106,14 @@ def draw(shown: dict[str, int], logs: list[Log]) -> Any:
         labels=[f"n = {n}\n{GRADIENT.label(logs[0])}" for n in sizes],
         titles=[f"noise {noise:g}" for noise in noises],
         entries=[(METHODS[name], _look(name, 0)) for name in shown],
+        title=TITLE if len(shown) > 2 else "",
     )
 
 
 def _panel(panel: Any, methods: dict[str, BestSteps], shown: dict[str, int], bits: Axis) -> None:
     """The best steps, the first drawn strongest, with their multiples in the corner.
 
-    Of several seeds the mean, and around a best step that is shown alone the band.
+    Of several seeds the mean, and around the best step the band.
     """
     if not methods:
         panel.set_axis_off()
@@ -122,7 +124,7 @@ def _panel(panel: Any, methods: dict[str, BestSteps], shown: dict[str, int], bit
         for place, (multiple, logs) in reversed(list(enumerate(runs))):
             drawn, look = over_seeds(logs, bits, GRADIENT), _look(name, place)
             handles += panel.plot(drawn.x, drawn.y, **look, label=f"×{multiple:g}")
-            if drawn.low is not None and most == 1:
+            if drawn.low is not None and place == 0:
                 panel.fill_between(drawn.x, drawn.low, drawn.high, color=look["color"], alpha=0.15)
     panels.dress(panel, bits, GRADIENT, "")
     if absent := [METHODS[name] for name in shown if name not in methods]:
