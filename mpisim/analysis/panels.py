@@ -71,9 +71,9 @@ def curve(
 ) -> None:
     """The runs of one setting: mean over seeds, in log space on a logarithmic axis, and a band.
 
-    ``label``: in the panel's own legend. ``band``: whether to draw that. ``over``: keys in which they may differ, too, as in
-    `over_seeds`. Below the axis, where it has a label, stands whether runs had more ranks than
-    cores, of seconds, and whether large framing is left out, of bits.
+    ``label``: in the panel's own legend. ``band``: whether to draw that. ``over``: keys in which
+    they may differ, too, as in `over_seeds`. Below the axis, where it has a label, stands whether
+    runs had more ranks than cores, of seconds, and whether large framing is left out, of bits.
     """
     drawn = over_seeds(logs, x, y, over)
     panel.plot(drawn.x, drawn.y, color=colour, linestyle=dash, label=label)
