@@ -13,6 +13,7 @@ from mpisim.analysis.fleet_rounds import rounds_of, rows_of
 from mpisim.analysis.fleet_seconds import seconds as seconds_of
 from mpisim.analysis.study import value_of
 from mpisim.comm.fleet import Fleet
+from mpisim.runs.labels import by_key
 from mpisim.runs.log.reader import Log
 
 TARGET = 1e-4
@@ -101,9 +102,7 @@ def times(
             }
             methods += [Times(method, table)] if table and deadline is None else []
             continue
-        steps: dict[float, list[Log]] = {}
-        for log in its_logs:
-            steps.setdefault(float(log.attrs["stepsize"]), []).append(log)
+        steps = by_key(its_logs, lambda log: float(log.attrs["stepsize"]))
         tried = [_drawn(method, steps[step], one) for step in sorted(steps)]
         if tried:
             best = min(range(len(tried)), key=lambda i: tried[i].median)
