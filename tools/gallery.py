@@ -38,9 +38,14 @@ page.
 
 def gallery(root: Path) -> str:
     """The page for the studies in ROOT/run."""
-    recorded = [(folder, read(folder)) for folder in sorted((root / STUDIES).glob(f"*/{FOLDER}"))]
-    shown = [_study(folder, results) for folder, results in recorded if results]
+    shown = [_study(folder, results) for folder, results in recorded(root)]
     return "\n\n".join([ABOUT.strip(), *(shown or ["Nothing is on record yet."])]) + "\n"
+
+
+def recorded(root: Path) -> list[tuple[Path, list[Result]]]:
+    """The folders of results in ROOT/run, with what is on record there; without empty ones."""
+    folders = sorted((root / STUDIES).glob(f"*/{FOLDER}"))
+    return [(folder, results) for folder in folders if (results := read(folder))]
 
 
 def _study(folder: Path, results: Sequence[Result]) -> str:
@@ -69,9 +74,7 @@ def small(root: Path) -> bytes:
     """A picture of each study, all at the same height, as PNG."""
     from PIL import Image
 
-    groups = [(folder, read(folder)) for folder in sorted((root / STUDIES).glob(f"*/{FOLDER}"))]
-    cells = [_cell_of(folder, fewest_panels(folder, results)) for folder, results in groups]
-    page = _page([cell for cell in cells if cell])
+    page = _page([_cell_of(folder, fewest_panels(folder, one)) for folder, one in recorded(root)])
     content = io.BytesIO()
     # an octree keeps the hue of thin lines on white, which the usual median cut merges
     few = page.quantize(COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
@@ -101,12 +104,10 @@ def _page(cells: Sequence[Any]) -> Any:
     return page
 
 
-def _cell_of(folder: Path, result: Result | None) -> Any:
-    """A picture `HEIGHT` pixels high, with its caption above; None for None."""
+def _cell_of(folder: Path, result: Result) -> Any:
+    """A picture `HEIGHT` pixels high, with its caption above."""
     from PIL import Image, ImageDraw, ImageFont
 
-    if result is None:
-        return None
     picture = Image.open(folder / result.picture).convert("RGB")
     width = HEIGHT * picture.width // picture.height
     cell = Image.new("RGB", (width + CAPTION, HEIGHT + CAPTION), "white")
@@ -117,7 +118,7 @@ def _cell_of(folder: Path, result: Result | None) -> Any:
     return cell
 
 
-def fewest_panels(folder: Path, results: Sequence[Result]) -> Result | None:
+def fewest_panels(folder: Path, results: Sequence[Result]) -> Result:
     """The result with the smallest picture that is wider than high, as panels are alike in size."""
     from PIL import Image
 
@@ -128,15 +129,13 @@ def fewest_panels(folder: Path, results: Sequence[Result]) -> Result | None:
     cover = COVERS.get(folder.parent.name)
     sizes = {i: s for i, s in sizes.items() if results[i].provenance.figure == cover} or sizes
     wide = [number for number, (width, height) in sizes.items() if width > height]
-    best = min(wide or sizes, key=lambda number: (prod(sizes[number]), number), default=None)
-    return None if best is None else results[best]
+    return results[min(wide or sizes, key=lambda number: (prod(sizes[number]), number))]
 
 
 def main() -> None:
     """Write the pages of all studies that have results, and the gallery."""
-    for folder in sorted((ROOT / STUDIES).glob(f"*/{FOLDER}")):
-        if read(folder):
-            print(write_page(folder.parent))
+    for folder, _ in recorded(ROOT):
+        print(write_page(folder.parent))
     write_atomic(ROOT / GALLERY, gallery(ROOT).encode())
     write_atomic(ROOT / SMALL, small(ROOT))
     print(ROOT / GALLERY, ROOT / SMALL)

@@ -37,11 +37,8 @@ RUN = DOCS.parent / "run"
 def commands() -> str:
     """A heading and the text of --help for each sub-command, and for each of theirs."""
     os.environ["COLUMNS"] = "92"
-    return "\n\n".join(text for name in COMMANDS for text in _help(name, _parser(name)))
-
-
-def _parser(name: str) -> argparse.ArgumentParser:
-    return _children(parser_for([name]))[name]
+    parsers = {name: _children(parser_for([name]))[name] for name in COMMANDS}
+    return "\n\n".join(text for name, parser in parsers.items() for text in _help(name, parser))
 
 
 def _children(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:

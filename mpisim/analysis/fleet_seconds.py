@@ -8,19 +8,16 @@ r count, and the others are not waited for.
 
 from __future__ import annotations
 
-import dataclasses
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from mpisim.analysis.curves import Axis
-from mpisim.analysis.fleet_rounds import Rounds, rounds_of, rows_of
+from mpisim.analysis.fleet_rounds import Rounds, rows_of
 from mpisim.comm.fleet import Clients, Fleet
 from mpisim.core.numerics import philox
 from mpisim.core.rng import Draw, Streams, purpose_key
-from mpisim.runs.log.reader import Log
 
 BLOCK = 1 << 14  # clients at a time
 GROUP = 32  # rows that are bounded together
@@ -190,26 +187,3 @@ def _taken(
     seconds = rounds.seconds[row] + (c.factor - 1) * rounds.computing[row]
     seconds = seconds + c.latency * rounds.hops[row] + up / c.up + rounds.down[row] / c.down
     return seconds / times
-
-
-@dataclasses.dataclass(frozen=True)
-class FleetSeconds(Axis):
-    """An axis of figures: the seconds that a run would have taken with a fleet.
-
-    seed : of the fleet, instead of its own; ms : of a sample's inference, by FedScale's formula
-    """
-
-    fleet: Fleet = dataclasses.field(default_factory=Fleet)
-    seed: int | None = None
-    ms: float | None = None
-
-    def values(self, log: Log) -> np.ndarray:
-        """Shape (rows,); `InputError` where a column is missing or the ranks do not fit."""
-        return self.of(log).seconds
-
-    def of(self, log: Log) -> Seconds:
-        """The seconds of a log, and the share left out."""
-        return seconds(rounds_of(log, self.fleet, self.ms), self.fleet, self.seed)
-
-    def label(self, log: Log) -> str:
-        return f"modelled seconds, {self.fleet}"

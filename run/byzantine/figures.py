@@ -8,6 +8,7 @@ from mpisim.analysis import style
 from mpisim.analysis.claims import Claim, Evidence, decided, state
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.study import QUESTION, Figure, Grid, Line, Lines, value_of
+from mpisim.runs.labels import by_key
 from mpisim.runs.log.reader import Log
 
 BITS = Axis("bits_up", log=False)
@@ -42,17 +43,19 @@ def reaches(line: Line, logs: Sequence[Log]) -> Claim:
     """Whether some step of the line reaches the target with all seeds, for each attack."""
     evidence = []
     for name in sorted({attack(log) for log in logs}):
-        lowest: dict[float, list[float]] = {}
-        for log in logs:
-            if line.has(log) and attack(log) == name:
-                y = log.column("grad_norm_sq")
-                step = float(log.attrs["stepsize"])
-                lowest.setdefault(step, []).append(float(y.min() / y[0]))
-        best = min(map(max, lowest.values()))
+        runs = [log for log in logs if line.has(log) and attack(log) == name]
+        by_step = by_key(runs, lambda log: float(log.attrs["stepsize"]))
+        best = min(max(map(_lowest, same_step)) for same_step in by_step.values())
         text = f"{best:.1e} of the start, of the best step's worst seed"
         evidence.append(Evidence(name, text, decided(best <= TARGET), {"lowest": best}))
     text = f"{line.label}: |grad f|^2 falls to {TARGET:g} of its start, with one step for all seeds"
     return state(text, *QUESTION, evidence)
+
+
+def _lowest(log: Log) -> float:
+    """The smallest |grad f|^2, as a share of that at the start."""
+    y = log.column("grad_norm_sq")
+    return float(y.min() / y[0])
 
 
 def attacks(logs: list[Log]) -> Iterator[Claim]:

@@ -62,7 +62,7 @@ def times_better(first: np.ndarray, second: np.ndarray, y: Axis) -> np.ndarray:
 
 
 def better(candidate: Runs, rival: Runs, y: Axis, x: Axis, word: str = "fewer") -> Evidence:
-    """``own`` has the better y when both have spent the same on x: all of the cheaper run.
+    """``candidate`` has the better y when both have spent the same on x: all of the cheaper run.
 
     Both have the same rounds; not decided otherwise. ``word``: by how much, as in `compare`
     """
@@ -74,11 +74,7 @@ def better(candidate: Runs, rival: Runs, y: Axis, x: Axis, word: str = "fewer") 
             return Evidence(where, f"{rounds[0]} and {rounds[1]} rounds", Verdict.UNDECIDED)
     if not both:
         return Evidence(where, "no seed has both runs", Verdict.UNDECIDED)
-    budgets = [min(float(x.values(log)[-1]) for log in pair) for pair in both]
-    ends = [
-        [value_at(log, y, x, budget) for log in pair]
-        for pair, budget in zip(both, budgets, strict=True)
-    ]
+    budgets, ends = at_equal_cost(both, x, y)
     first, second = np.transpose(ends)
     if not np.isfinite(ends).all():
         why = "within the budget of one the other has row 0 alone"
@@ -87,6 +83,16 @@ def better(candidate: Runs, rival: Runs, y: Axis, x: Axis, word: str = "fewer") 
     measured = f"{np.median(first):.3g} and {np.median(second):.3g}: {one.measured}"
     numbers = one.numbers | {"budgets": budgets, "own": first.tolist(), "rival": second.tolist()}
     return dataclasses.replace(one, measured=measured, numbers=numbers)
+
+
+def at_equal_cost(both: Pairs, x: Axis, y: Axis) -> tuple[list[float], list[list[float]]]:
+    """What the cheaper run of each pair spent on x, and y of both runs there."""
+    budgets = [min(float(x.values(log)[-1]) for log in pair) for pair in both]
+    ends = [
+        [value_at(log, y, x, budget) for log in pair]
+        for pair, budget in zip(both, budgets, strict=True)
+    ]
+    return budgets, ends
 
 
 def ahead(one: Runs, other: Runs, x: Axis, y: Axis, share: float, word: str = "fewer") -> Evidence:

@@ -12,6 +12,7 @@ import numpy as np
 from mpisim.analysis import labels, panels, style
 from mpisim.analysis.claims import Claim, Evidence, Verdict, seed, state
 from mpisim.analysis.curves import LOSS, ROUNDS
+from mpisim.runs.labels import by_key
 from mpisim.runs.log.reader import Log
 
 from .equal_cost import by_seed
@@ -30,14 +31,10 @@ CLAIMS = {  # what is claimed, and what the paper says
 def groups(logs: list[Log]) -> dict[str, dict[int, list[Log]]]:
     """{"n": runs by workers, at the most common batch; "τ": runs by batch, at the most n}."""
     n, tau = mode(log.n for log in logs), mode(map(_batch, logs))
-    by_n: dict[int, list[Log]] = {}
-    by_tau: dict[int, list[Log]] = {}
-    for log in sorted(logs, key=lambda log: (log.n, _batch(log), seed(log))):
-        if _batch(log) == tau:
-            by_n.setdefault(log.n, []).append(log)
-        if log.n == n:
-            by_tau.setdefault(_batch(log), []).append(log)
-    return {"n": by_n, "τ": by_tau}
+    ordered = sorted(logs, key=lambda log: (log.n, _batch(log), seed(log)))
+    same_tau = [log for log in ordered if _batch(log) == tau]
+    same_n = [log for log in ordered if log.n == n]
+    return {"n": by_key(same_tau, lambda log: log.n), "τ": by_key(same_n, _batch)}
 
 
 def _batch(log: Log) -> int:

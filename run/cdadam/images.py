@@ -11,6 +11,7 @@ import numpy as np
 from mpisim.analysis import labels, panels, style
 from mpisim.analysis.claims import Claim, Evidence, seed, state, undecided
 from mpisim.analysis.curves import EPOCHS, LOSS, NORM, Axis
+from mpisim.runs.labels import by_key
 from mpisim.runs.log.reader import Log
 
 from . import equal_cost, pi
@@ -63,9 +64,7 @@ class Statement:
 
 def of_method(logs: list[Log], methods: tuple[str, ...]) -> dict[str, list[Log]]:
     """{method: its runs by seed}, in the order of the figure."""
-    groups: dict[str, list[Log]] = {}
-    for log in sorted(logs, key=seed):
-        groups.setdefault(str(log.attrs["method"]), []).append(log)
+    groups = by_key(sorted(logs, key=seed), lambda log: str(log.attrs["method"]))
     return {method: groups[method] for method in methods if method in groups}
 
 
@@ -189,17 +188,12 @@ FIG3 = Curves(
 def over(x: Axis, number: int) -> Curves:
     """Figures 5, 7 and 9 over bits, and 6, 8 and 10 over epochs: training above test."""
     axes, source = tuple((x, y) for y in ALL), f"CD-Adam, Appendix E.2 and Figure {number}"
-    statements = tuple(
-        _statement(QUOTES["shown"][str(number)][quantity], text, x, training, test)
-        for quantity, (text, training, test) in QUANTITIES.items()
-    )
-    return Curves(source, ("cd-adam", *RIVALS), axes, 3, statements, number=number, x=x)
-
-
-def _statement(quote: str, text: str, x: Axis, training: Axis, test: Axis) -> Statement:
-    """What a sentence says; its "significant" asks for more than better."""
-    word = "significantly" if "significant" in quote else "fewer"
-    return Statement(quote, text, x, _better(x, training, test), word)
+    statements = []
+    for quantity, (text, training, test) in QUANTITIES.items():
+        quote = QUOTES["shown"][str(number)][quantity]
+        word = "significantly" if "significant" in quote else "fewer"
+        statements.append(Statement(quote, text, x, _better(x, training, test), word))
+    return Curves(source, ("cd-adam", *RIVALS), axes, 3, tuple(statements), number=number, x=x)
 
 
 def _better(x: Axis, training: Axis, test: Axis) -> dict[str, tuple[Axis, ...]]:

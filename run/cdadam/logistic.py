@@ -10,13 +10,12 @@ import numpy as np
 
 from mpisim.analysis import labels, panels, style
 from mpisim.analysis.claims.comparing import compare, pairs, value_at
-from mpisim.analysis.claims.judging import undecided_at_edge, with_note
 from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, decided, number, state
 from mpisim.analysis.curves import ROUNDS, Axis, Named
-from mpisim.analysis.study import BestSteps, best_steps, by_data, data_sets
+from mpisim.analysis.study import BestSteps, best_steps, by_data, data_sets, with_steps
 from mpisim.runs.log.reader import Log
 
-from .equal_cost import BITS, QUOTES, Pairs, by_seed
+from .equal_cost import BITS, QUOTES, at_equal_cost, by_seed
 
 ORDER = ("phishing", "mushrooms", "a9a", "w8a")
 SIGN, TOP_1 = "scaled-sign", "topk"  # of Figure 2, of Figure 4
@@ -141,14 +140,8 @@ def _all(groups: Groups, nu: float, statement: Statement, quote: str, source: st
             if pair[0] is None or pair[1] is None:
                 each.append(Evidence(where, "no step of both ended well", Verdict.UNDECIDED))
             else:
-                each.append(_with_steps(compared(where, pair[0], pair[1]), pair[0], pair[1]))
+                each.append(with_steps(compared(where, pair[0], pair[1]), pair[0], pair[1]))
     return state(f"{text}, ν = {nu:g}", quote, source, each)
-
-
-def _with_steps(evidence: Evidence, cdadam: BestSteps, rival: BestSteps) -> Evidence:
-    steps = [cdadam.step, rival.step]
-    noted = with_note(evidence, f"steps {cdadam.step:g} and {rival.step:g}", steps=steps)
-    return undecided_at_edge(noted, [cdadam.edge, rival.edge])
 
 
 def _bits(where: str, cdadam: BestSteps, plain: BestSteps) -> Evidence:
@@ -158,18 +151,10 @@ def _bits(where: str, cdadam: BestSteps, plain: BestSteps) -> Evidence:
 
 def _norm(where: str, cdadam: BestSteps, rival: BestSteps, x: Axis, word: str) -> Evidence:
     """CD-Adam's norm against the rival's, where both have spent what the cheaper run did."""
-    return by_seed(where, *_ends(cdadam, rival, x), word, "CD-Adam's norm")
-
-
-def _ends(cdadam: BestSteps, rival: BestSteps, x: Axis) -> tuple[Pairs, np.ndarray]:
-    """The runs of each seed, and how many times CD-Adam's norm the rival's is at equal x."""
     both = pairs(cdadam.logs, rival.logs)
-    ratios = []
-    for pair in both:
-        budget = min(float(x.values(log)[-1]) for log in pair)
-        norm, rival_norm = (value_at(log, NORM, x, budget) for log in pair)
-        ratios.append(rival_norm / norm)
-    return both, np.array(ratios)
+    _, norms = at_equal_cost(both, x, NORM)
+    ratios = np.array([of_rival / of_cdadam for of_cdadam, of_rival in norms])
+    return by_seed(where, both, ratios, word, "CD-Adam's norm")
 
 
 def _stops(where: str, cdadam: BestSteps, rival: BestSteps) -> Evidence:

@@ -16,8 +16,8 @@ from mpisim.analysis.study import (
     BestSteps,
     Figure,
     Grid,
-    best_steps,
-    by_data,
+    Line,
+    Lines,
     compare_steps,
     data_sets,
     quotes,
@@ -30,39 +30,21 @@ GRADIENTS = dataclasses.replace(EPOCHS, log=True)
 COSTS = {BITS: "bits", GRADIENTS: "sample gradients"}
 WIRE_BITS = 32
 Saying = tuple[str, str]  # quote, source
-Groups = dict[tuple[str, str, str], BestSteps]  # by data set, method and compressor
-
-
-@dataclasses.dataclass(frozen=True)
-class Line:
-    """A method with a compressor, as it is drawn."""
-
-    method: str
-    colour: str
-    compressor: str = "randk"
-    with_compressor: bool = False
-
-    @property
-    def name(self) -> str:
-        """``DASHA``, or ``DASHA, PermK``."""
-        sent = ", " + labels.compressor({"name": self.compressor})
-        return labels.method(self.method) + (sent if self.with_compressor else "")
-
-    @property
-    def dash(self) -> Any:
-        """Solid for DASHA, dotted with PermK, which lies on it; dashed for MARINA."""
-        if "dasha" not in self.method:
-            return (0, (4, 1.5))
-        return (0, (1, 1.5)) if self.compressor == "permk" else "-"
-
+Groups = dict[tuple[str, str], BestSteps]  # by data set and label
 
 BLUE, ORANGE, GREEN = style.COLOURS[:3]
-DASHA, MARINA = Line("dasha", BLUE), Line("marina", ORANGE)
-PAGE, VR_MARINA = Line("dasha-page", BLUE), Line("vr-marina", ORANGE)
-MVR, SYNC_MVR = Line("dasha-mvr", BLUE), Line("dasha-sync-mvr", GREEN)
-ONLINE = Line("vr-marina-online", ORANGE)
-PERMK, MARINA_PERMK = Line("dasha", GREEN, "permk", True), Line("marina", ORANGE, "permk", True)
-RANDK = Line("dasha", BLUE, "randk", True)
+DASHED, DOTTED = (0, (4, 1.5)), (0, (1, 1.5))  # MARINA; PermK with DASHA, which lies on RandK
+DASHA = Line("DASHA", BLUE, {"method.name": "dasha"})
+MARINA = Line("MARINA", ORANGE, {"method.name": "marina"}, DASHED)
+PAGE = Line("DASHA-PAGE", BLUE, {"method.name": "dasha-page"})
+VR_MARINA = Line("VR-MARINA", ORANGE, {"method.name": "vr-marina"}, DASHED)
+MVR = Line("DASHA-MVR", BLUE, {"method.name": "dasha-mvr"})
+SYNC_MVR = Line("DASHA-SYNC-MVR", GREEN, {"method.name": "dasha-sync-mvr"})
+ONLINE = Line("VR-MARINA (online)", ORANGE, {"method.name": "vr-marina-online"}, DASHED)
+WITH_PERMK = {"compressor.name": "permk"}
+PERMK = Line("DASHA, PermK", GREEN, {"method.name": "dasha"} | WITH_PERMK, DOTTED)
+MARINA_PERMK = Line("MARINA, PermK", ORANGE, {"method.name": "marina"} | WITH_PERMK, DASHED)
+RANDK = Line("DASHA, RandK", BLUE, {"method.name": "dasha", "compressor.name": "randk"})
 
 LARGEST = 8.0  # the published code tries 2^-10 to 2^3
 # With the steps of the quick runs, which enclose the best ones. 21,000 rounds are the published
@@ -120,28 +102,27 @@ def permk(logs: list[Log]) -> Iterator[Claim]:
     yield fewer(PERMK, MARINA_PERMK, BITS, NO_THEOREM, logs)
 
 
-def best(logs: Sequence[Log], cost: Axis) -> Groups:
-    """The step that needs the least to get f to where all methods of a data set reach.
+def best(lines: Sequence[Line], logs: Sequence[Log], cost: Axis) -> Groups:
+    """By data set and label, the step that needs the least to get f to where all methods reach.
 
     f as in the published code: with too large a step |grad f|^2 vanishes, and f stays large.
     """
-    groups = {}
-    for steps in best_steps(logs, cost, LOSS):
-        tables = (steps.logs[0].config[table] for table in ("problem", "method", "compressor"))
-        problem, method, compressor = tables
-        groups[str(problem["data"]), str(method["name"]), str(compressor["name"])] = steps
-    return by_data(groups, ORDER)
+    return Lines(lines, cost, data_of, ORDER, LOSS).best(logs)
+
+
+def data_of(log: Log) -> str:
+    """The name of a run's data set."""
+    return str(log.config["problem"]["data"])
 
 
 def draw(lines: Sequence[Line], logs: list[Log]) -> Any:
     """|grad f(x^k)|^2 over each cost, a column for each data set; steps in the corners."""
-    groups = {cost: best(logs, cost) for cost in COSTS}
-    names = data_sets(groups[BITS])
+    tuned = {cost: best(lines, logs, cost) for cost in COSTS}
+    names = data_sets(tuned[BITS])
 
     def fill(panel: Any, cost: Axis, data: str) -> None:
         for line in lines:
-            steps = groups[cost].get((data, line.method, line.compressor))
-            if steps:
+            if steps := tuned[cost].get((data, line.label)):
                 look = line.colour, line.dash
                 panels.curve(panel, steps.logs, cost, GRADIENT, *look, label=f"γ = {steps.step:g}")
         panels.dress(panel, cost, GRADIENT, cost.label(logs[0]))
@@ -153,7 +134,7 @@ def draw(lines: Sequence[Line], logs: list[Log]) -> Any:
         fill,
         labels=[GRADIENT.label(logs[0])] * len(COSTS),
         titles=names,
-        entries=panels.entries_of({line.name: (line.colour, line.dash) for line in lines}),
+        entries=panels.entries_of({line.label: (line.colour, line.dash) for line in lines}),
     )
 
 
@@ -168,14 +149,12 @@ def fewer(
 ) -> Claim:
     """The claim that ``less`` needs less of a cost than ``more``, each with its best step."""
     much = "fewer" if word == "fewer" else f"{word} fewer"
-    text, groups = f"{less.name} needs {much} {COSTS[cost]} than {more.name}{how}", best(logs, cost)
-    pairs = {
-        data: [groups.get((data, line.method, line.compressor)) for line in (less, more)]
-        for data in data_sets(groups)
-    }
-    evidence = [
-        compare_steps(data, a, b, cost, word=word) for data, (a, b) in pairs.items() if a and b
-    ]
+    text = f"{less.label} needs {much} {COSTS[cost]} than {more.label}{how}"
+    tuned, evidence = best((less, more), logs, cost), []
+    for data in data_sets(tuned):
+        a, b = tuned.get((data, less.label)), tuned.get((data, more.label))
+        if a and b:
+            evidence.append(compare_steps(data, a, b, cost, word=word))
     return state(text, *saying, evidence)
 
 

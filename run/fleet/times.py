@@ -104,9 +104,7 @@ def times(
             }
             methods += [Times(method, table, len(table))] if table and deadline is None else []
             continue
-        steps: dict[float, list[Log]] = {}
-        for log in its_logs:
-            steps.setdefault(float(log.attrs["stepsize"]), []).append(log)
+        steps = by_key(its_logs, lambda log: float(log.attrs["stepsize"]))
         tried = [_drawn(method, steps[step], one) for step in sorted(steps)]
         if tried:
             best = min(range(len(tried)), key=lambda i: tried[i].median)

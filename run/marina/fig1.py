@@ -119,13 +119,7 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
         text = f"{labels.method(method)} needs fewer {unit} the {what} K"
         source = f"MARINA, Theorem {THEOREMS[method]}: what its step size predicts for K"
         yield state(text, "", source, list(_by_count(groups, method, cost)))
-    if all(map(_has_uniform, logs)):
-        yield from _at_the_drawn_iterate(groups)
-
-
-def _has_uniform(log: Log) -> bool:
-    """Whether a log has the mean over all rounds so far; logs of older grids do not."""
-    return "mean_grad_norm_sq" in log.columns or np.array_equal(ROUNDS.values(log), range(log.rows))
+    yield from _at_the_drawn_iterate(groups)
 
 
 def _at_the_drawn_iterate(groups: Groups) -> Iterator[Claim]:
@@ -137,18 +131,14 @@ def _at_the_drawn_iterate(groups: Groups) -> Iterator[Claim]:
             text, "", f"MARINA, Theorem {THEOREMS[less]}", list(pairs(groups, row, UNIFORM))
         )
     for method, theorem in THEOREMS.items():
-        shares = [
-            _within_bound(f"{data}, K = {k}", logs)
-            for (data, k, name), logs in groups.items()
-            if name == method
-        ]
+        shares = []
+        for (data, k, name), logs in groups.items():
+            if name == method:
+                share = float(share_of_bound(logs).max())
+                text, within = f"at most {share:.3g} of it", decided(share <= 1)
+                shares.append(Evidence(f"{data}, K = {k}", text, within, {"share": share}))
         text = f"E |grad f(x^)|^2 of {labels.method(method)} is below its bound"
         yield state(text, "", f"MARINA, Theorem {theorem}", shares)
-
-
-def _within_bound(where: str, logs: list[Log]) -> Evidence:
-    share = float(share_of_bound(logs).max())
-    return Evidence(where, f"at most {share:.3g} of it", decided(share <= 1), {"share": share})
 
 
 def share_of_bound(logs: list[Log]) -> np.ndarray:

@@ -17,7 +17,8 @@ import numpy as np
 from mpisim.analysis import panels, style
 from mpisim.analysis.claims import Claim, Evidence, decided, on_seconds, state
 from mpisim.analysis.curves import about_seconds
-from mpisim.analysis.fleet_seconds import FleetSeconds
+from mpisim.analysis.fleet_rounds import rounds_of
+from mpisim.analysis.fleet_seconds import seconds
 from mpisim.comm.fleet import Clients, Fleet
 from mpisim.comm.links import burst, parse
 from mpisim.core.errors import InputError
@@ -166,7 +167,7 @@ def read(folder: Path) -> list[Seconds]:
         if all(path.is_file() for path in paths):
             logs = [read_log(path) for path in paths]
             measured, unlimited = logs
-            modelled = float(np.ptp(FleetSeconds("", True, fleet=case.fleet).values(unlimited)))
+            modelled = float(np.ptp(seconds(rounds_of(unlimited, case.fleet), case.fleet).seconds))
             cases.append(Seconds(case, float(np.ptp(measured.column("seconds"))), modelled, logs))
     if not cases:
         raise InputError(

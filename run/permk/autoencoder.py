@@ -6,7 +6,7 @@ fewest bits to the deepest tenth that all methods of a figure reach. Claims comp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import log2
 from typing import Any
 
@@ -44,14 +44,10 @@ Curves = Callable[[Any, Groups, Panel, Sequence[str], Axis], None]  # draws meth
 
 
 def panel_of(log: Log) -> Panel:
-    """lambda and p-hat of a run."""
+    """lambda, as the paper's figures say it, and p-hat of a run."""
     problem = log.config["problem"]
-    return lambda_of(problem), float(problem["homogeneity"])
-
-
-def lambda_of(problem: Mapping[str, Any]) -> float:
-    """lambda as the paper's figures say it: the published code has no 1/2 before it."""
-    return float(problem["lambda"]) / 2
+    # the published code has no 1/2 before lambda
+    return float(problem["lambda"]) / 2, float(problem["homogeneity"])
 
 
 def unregularised(logs: Sequence[Log]) -> list[Log]:

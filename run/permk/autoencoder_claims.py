@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import log2
 from typing import Any
 
-from mpisim.analysis.claims import TENTHS, Claim, Evidence, Verdict, decided, growing, state
+from mpisim.analysis.claims import TENTHS, Claim, Evidence, Verdict, clear, decided, state
 from mpisim.analysis.claims.judging import CLOSE
 from mpisim.runs.log.reader import Log
 
@@ -105,7 +105,7 @@ def where(panel: Panel) -> str:
 
 def larger_steps(groups: Groups, panel: Panel, other: str) -> Evidence:
     """Whether PermK tolerates larger steps than ``other``, by powers of two; equal is a tie."""
-    return _steps(groups, panel, other, lambda ratio: growing([1, ratio]))
+    return _steps(groups, panel, other, clear)
 
 
 def same_steps(groups: Groups, panel: Panel, other: str) -> Evidence:

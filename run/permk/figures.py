@@ -69,7 +69,7 @@ STEPS = (
     '{method = {name = "ef21"}, compressor = {name = "topk", k = 26},'
     " steps = [0.25, 0.5, 1, 2, 4, 8]}",
 )
-WHOLE = [
+ALL_OF_MNIST = [
     "problem.workers=1000",
     "problem.images=60000",
     "problem.code_size=16",
@@ -80,10 +80,10 @@ WHOLE = [
 ONE = "sweep.run.seed=[1]"  # of Figures 8 to 10: 8 hours of a core. Figure 2 has three.
 THREE = "sweep.run.seed=[1, 2, 3]"
 GROUPS, TOPK = Grid("groups"), Grid("topk")
-MNIST = Grid("autoencoder", {"quick": [], "paper": [*WHOLE, ONE]})
+MNIST = Grid("autoencoder", {"quick": [], "paper": [*ALL_OF_MNIST, ONE]})
 PUBLISHED_STEPS = [2.0**i / 784 for i in range(-5, 4)]  # 784 features
 BARE = "sweep.problem.lambda=[0.0]"
-MNIST_BARE = Grid("autoencoder", {"quick": [BARE], "paper": [*WHOLE, THREE, BARE]})
+MNIST_BARE = Grid("autoencoder", {"quick": [BARE], "paper": [*ALL_OF_MNIST, THREE, BARE]})
 LONG_RUNS = [  # the table's step is that of Figure 2, tuned over its 4000 rounds
     f"sweep.method.stepsize={PUBLISHED_STEPS}",
     "sweep.rows=[{ run = { rounds = 10, log_every = 10 } },"

@@ -303,11 +303,6 @@ def test_when_d_is_larger():
     assert claim.measured == "10 of 12, 1 to 12 times; does not hold: set 11 (12); tie: set 10 (11)"
 
 
-def test_an_order():
-    orders = [1, 2, 3], [1, 3, 2], [1, 1.01, 3], [1], [1, float("nan")]
-    assert [api.growing(one) for one in orders] == [HOLDS, FAILS, TIE, UNDECIDED, UNDECIDED]
-
-
 def test_a_value_at_a_cost_is_the_median_of_the_last_tenth(curve):
     log = curve([*np.full(80, 2.0), *np.full(10, 5.0), *np.arange(1.0, 11.0)])
     assert [api.value_at(log, GRADIENT, ROUNDS, k) for k in (99, 50)] == [5.5, 2.0]

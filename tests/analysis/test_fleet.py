@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mpisim.analysis import fleet_seconds as seconds_of_fleets
-from mpisim.analysis.fleet_rounds import Rounds, fedscale, made
-from mpisim.analysis.fleet_seconds import FleetSeconds, seconds
+from mpisim.analysis.fleet_rounds import Rounds, fedscale, made, rounds_of
+from mpisim.analysis.fleet_seconds import seconds
 from mpisim.analysis.link_model import ModelledSeconds, Traffic
 from mpisim.cli import main
 from mpisim.comm.fleet import Fleet
@@ -41,9 +41,7 @@ def test_equal_clients_take_the_seconds_of_the_network_model_exactly(make_log, t
     for path in paths:
         log = read(path)
         expected = ModelledSeconds("seconds", True, links=parse(text)).values(log)
-        assert np.array_equal(
-            FleetSeconds("seconds", True, fleet=Fleet(text)).values(log), expected
-        )
+        assert np.array_equal(seconds(rounds_of(log, Fleet(text)), Fleet(text)).seconds, expected)
 
 
 def test_the_fastest_r_of_those_invited_is_an_order_statistic():
@@ -227,6 +225,7 @@ def test_a_million_clients_and_a_thousand_rounds_in_little_memory(make_log, comm
     shown = python(script, *words, str(million))
     assert "1000" in shown and int(shown.splitlines()[-1]) < 300e3  # kilobytes
     drawn = calls_of(monkeypatch, Fleet, "clients")
-    assert len(FleetSeconds("", True, fleet=Fleet("mlab:US")).values(read(million))) == 1001
+    fleet = Fleet("mlab:US")
+    assert len(seconds(rounds_of(read(million), fleet), fleet).seconds) == 1001
     drawn = [len(which) for _, which, *_ in drawn]
     assert sum(drawn) == n and max(drawn) <= 2**14

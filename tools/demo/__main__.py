@@ -34,6 +34,7 @@ from mpisim.analysis.tune import best
 from mpisim.comm.communicators import all_ranks
 from mpisim.comm.links import parse
 from mpisim.core.files import write_atomic
+from mpisim.runs.labels import by_key
 from mpisim.runs.log.reader import Log
 
 FOLDER, PICTURE = Path("logs/demo"), Path("figures/demo.png")
@@ -82,9 +83,7 @@ def repeated(grid: dict[str, Any], steps: dict[str, float]) -> dict[str, Any]:
 
 def draw(logs: Sequence[Log]) -> Any:
     """|grad f|^2 over bits and over modelled seconds, a curve for each method."""
-    curves: dict[str, list[Log]] = {}
-    for log in logs:
-        curves.setdefault(name_of(log).removesuffix(" (groups = 1)"), []).append(log)
+    curves = by_key(logs, lambda log: name_of(log).removesuffix(" (groups = 1)"))
     looks = dict(zip(curves, style.COLOURS, strict=False))
 
     with panels.styled():

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import fcntl
 import json
 import math
 import os
@@ -25,12 +24,14 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from mpisim.comm.links import FRAME, Links, burst
 from mpisim.core.errors import InputError
+from mpisim.core.files import FileLock, Locked, writing
 
 FOLDER = Path("/run/mpisim-netlab")  # a folder for each lab, whose lock its process holds
+LOCK = "lock"
 TOOLS = ("ip", "tc", "unshare")
 MOST_HOSTS = 250
 QUEUE = 1 << 24  # bytes; a queue that never drops what TCP's windows allow
@@ -80,7 +81,9 @@ class Lab:
         refuse()
         remove_leftovers()
         with contextlib.ExitStack() as stack:
-            stack.enter_context(_hold(self.folder))
+            with writing(self.folder, InputError, "cannot be made"):
+                self.folder.mkdir(parents=True)
+                stack.enter_context(FileLock(self.folder / LOCK))
             stack.callback(remove, self.name)
             self._build()
             self._cleanup = stack.pop_all()
@@ -219,25 +222,13 @@ def _processes(space: str) -> list[int]:
     return []
 
 
-def _hold(folder: Path) -> IO[str]:
-    """Make a lab's folder and take its lock, which the kernel frees when this process ends."""
-    try:
-        folder.mkdir(parents=True)
-        file = (folder / "lock").open("w")
-    except OSError as error:
-        raise InputError(f"netlab: {folder}: cannot be made: {error.strerror}") from None
-    fcntl.flock(file, fcntl.LOCK_EX)
-    return file
-
-
 def _held(folder: Path) -> bool:
     """Whether some process holds the lock of a lab's folder."""
     try:
-        with (folder / "lock").open("r+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        return isinstance(error, BlockingIOError)
-    return False
+        with FileLock(folder / LOCK):
+            return False
+    except (Locked, OSError) as error:
+        return isinstance(error, Locked)
 
 
 def _tool(*command: str) -> str:

@@ -18,7 +18,6 @@ from .judging import clear as clear
 from .judging import comparisons as comparisons
 from .judging import fewest as fewest
 from .judging import firmness as firmness
-from .judging import growing as growing
 from .judging import judge as judge
 from .judging import of_seeds as of_seeds
 from .judging import sensitivity as sensitivity

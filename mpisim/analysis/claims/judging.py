@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from mpisim.analysis.claims.verdicts import RULES, WORST, Claim, Evidence, Verdict, number, state
+from mpisim.analysis.claims.verdicts import RULES, Claim, Evidence, Verdict, number, state
 
 CLEAR = 1.03  # a ratio nearer to 1 is no difference
 CLOSE = 1.25  # "around": a ratio within this factor of 1, both ways
@@ -63,13 +63,6 @@ def clear(ratio: float) -> Verdict:
     if ratio != ratio:
         return Verdict.UNDECIDED
     return Verdict.HOLDS if ratio >= CLEAR else Verdict.FAILS if ratio <= 1 / CLEAR else Verdict.TIE
-
-
-def growing(values: Sequence[float]) -> Verdict:
-    """Whether each value, which draws nothing, is above the one before."""
-    if len(values) < 2 or not all(value > 0 for value in values):
-        return Verdict.UNDECIDED
-    return min((clear(b / a) for a, b in pairwise(values)), key=WORST.index)
 
 
 def fewest(durations: Iterable[float]) -> int:
