@@ -147,7 +147,7 @@ def entry(
 def state_of(kinds: Sequence[type]) -> str:
     """A table of what a method keeps between rounds; empty where that is nothing."""
     rows = [
-        [typeset(name), PLACES[one.place], typeset(one.meaning)]
+        [f"`{name}`", PLACES[one.place], typeset(one.meaning)]
         for kind in kinds
         for name, one in getattr(kind, "declared", {}).items()
     ]

@@ -228,6 +228,7 @@ class Lines:
     panel : a run's panel, which is its title; runs of one panel have a common target
     order : of the panels
     unit : of the cost
+    targets : shares of y at the start, to which steps are tuned
     """
 
     lines: Sequence[Line]
@@ -236,11 +237,12 @@ class Lines:
     order: Sequence[str] = ()
     y: Axis = GRADIENT
     unit: str = "bits"
+    targets: Targets = claims.DECADES
 
     def best(self, logs: Sequence[Log]) -> dict[tuple[str, str], BestSteps]:
         """The best step of each line in each panel."""
         best = {}
-        for steps in best_steps(logs, self.cost, self.y, panel=self.panel):
+        for steps in best_steps(logs, self.cost, self.y, self.targets, self.panel):
             for line in self.lines:
                 if line.has(steps.logs[0]):
                     best[self.panel(steps.logs[0]), line.label] = steps
