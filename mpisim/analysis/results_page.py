@@ -157,10 +157,10 @@ def _sentences(shown: Sequence[Result]) -> Iterator[tuple[str, list[list[str]]]]
     """Each sentence of the paper, and the rows of a table of what is claimed."""
     scales = [result.provenance.scale for result in shown]
     for (source, quote), claims in _by_sentence(shown).items():
-        rows = [
-            [escaped(text), *(_verdict(judged.get(scale)) for scale in scales)]
-            for (text, _), judged in claims.items()
-        ]
+        rows = []
+        for (text, _), judged in claims.items():
+            cells = {s: f"**{one.verdict}**: {escaped(one.measured)}" for s, one in judged.items()}
+            rows.append([escaped(text), *(cells.get(scale, "") for scale in scales)])
         paper = f'"{escaped(quote)}" ({escaped(source)})'
         yield paper if quote else f"{escaped(source)} ({PROJECT})", rows
 
@@ -179,7 +179,3 @@ def _by_sentence(
             of_scale = sentence.setdefault((claim.claim, seen[same]), {})
             of_scale[result.provenance.scale] = claim
     return sentences
-
-
-def _verdict(claim: Claim | None) -> str:
-    return "" if claim is None else f"**{claim.verdict}**: {escaped(claim.measured)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -18,34 +17,30 @@ from mpisim.problems.data.formats import to_libsvm
 from mpisim.problems.data.sample import write_sample
 
 
-def list_all(args: argparse.Namespace) -> int:
-    return _print([list_text()])
+def list_all(args: argparse.Namespace) -> None:
+    print(list_text())
 
 
-def info(args: argparse.Namespace) -> int:
-    return _print(map(info_text, args.names))
+def info(args: argparse.Namespace) -> None:
+    for name in args.names:
+        print(info_text(name))
 
 
-def fetch(args: argparse.Namespace) -> int:
-    return _print(map(fetched, args.names))
+def fetch(args: argparse.Namespace) -> None:
+    for name in args.names:
+        print(fetched(name))
 
 
-def sample(args: argparse.Namespace) -> int:
+def sample(args: argparse.Namespace) -> None:
     """Write the small generated set."""
     write_sample(args.file)
-    return _print([f"sample: {args.file}"])
+    print(f"sample: {args.file}")
 
 
-def convert(args: argparse.Namespace) -> int:
+def convert(args: argparse.Namespace) -> None:
     """Write the LibSVM form of a file."""
     rows, features = to_libsvm(args.file, args.out, args.label, args.zero_based)
-    return _print([f"{args.out}: {rows} rows, {features} features"])
-
-
-def _print(texts: Iterable[str]) -> int:
-    for text in texts:
-        print(text)
-    return 0
+    print(f"{args.out}: {rows} rows, {features} features")
 
 
 def list_text() -> str:

@@ -14,7 +14,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from mpisim.cli.parser import COMMANDS, TABLE, Parser, completion_script, make_parser
 from mpisim.core import machine
@@ -86,9 +86,12 @@ def parser_for(argv: list[str]) -> Parser:
 
 
 def _run(args: argparse.Namespace) -> int:
-    """Call the function of the command, in a module that is imported only now."""
+    """Call the function of the command, in a module that is imported only now.
+
+    It returns the exit code, or None for 0.
+    """
     if args.call is not None:
-        return pkgutil.resolve_name(f"mpisim.cli.{args.call}")(args)
+        return pkgutil.resolve_name(f"mpisim.cli.{args.call}")(args) or 0
     if args.completion:
         print(completion_script(make_parser(COMMANDS), args.completion))
     elif args.info:
@@ -130,6 +133,19 @@ def on_first_rank(args: argparse.Namespace, body: Callable[[], object]) -> int:
         return 0
 
     return on_all_ranks(args, on_rank)
+
+
+def settings_of(args: argparse.Namespace, table: str, what: str) -> dict[str, Any]:
+    """The keys that --set gives to ``table``, the only one that ``what`` has."""
+    from mpisim.runs.experiment import apply
+
+    tables: dict[str, Any] = {table: {}}
+    for setting in args.set:
+        apply(tables, setting)
+        if tables.keys() != {table}:
+            only = f"{what} has keys of {table} alone, {table}.KEY=VALUE"
+            raise InputError(f"--set {setting}: {only}")
+    return tables[table]
 
 
 def prepare_mpi() -> None:

@@ -14,7 +14,7 @@ from mpisim.analysis.costs import Costs, parse
 from mpisim.analysis.curves import LABELS
 from mpisim.analysis.formatting import table
 from mpisim.analysis.show import fitted, in_order, run_list
-from mpisim.cli.entry import on_all_ranks
+from mpisim.cli.entry import on_all_ranks, settings_of
 from mpisim.cli.parser import refuse
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import parse as links
@@ -22,7 +22,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.files import write_file
 from mpisim.core.schema import build, require
 from mpisim.core.terminal import is_terminal
-from mpisim.runs.experiment import apply, read_toml
+from mpisim.runs.experiment import read_toml
 from mpisim.runs.log.reader import Log
 
 OF_LISTS = ("sort", "reverse", "all_settings")
@@ -34,7 +34,7 @@ PAGE = ".html"
 ROWS = (".csv", ".parquet")
 
 
-def show(args: argparse.Namespace) -> int:
+def show(args: argparse.Namespace) -> None:
     """Print the page of one log, the list of several, or what they cost until targets."""
     find = analysis.log_files
     if args.siunitx and args.form != "latex":
@@ -46,16 +46,15 @@ def show(args: argparse.Namespace) -> int:
         network = None if args.network is None else links(args.network)
         costs = Costs(_selected(args, find.load(args.logs)), targets, network, args.framing)
         print(costs.to_text(args.form or "text", args.siunitx))
-        return 0
+        return
     below = first if alone and first.is_dir() else None
     paths = find.below(below) if below else find.find(args.logs)
     if below is None and alone and len(paths) == 1:
         refuse(args, (*OF_LISTS, "form", "network", "where", "best", "siunitx"), "for one log")
         print(analysis.show.show_text(paths[0], args.framing))
-        return 0
+        return
     refuse(args, ("framing", "network"), "for a list of runs")
     print(_list(args, _selected(args, find.readable(paths)[0]), below))
-    return 0
 
 
 def _selected(args: argparse.Namespace, logs: list[Log]) -> list[Log]:
@@ -72,7 +71,7 @@ def _list(args: argparse.Namespace, logs: list[Log], folder: Path | None) -> str
     return table(head, rows, args.form or "text", siunitx=args.siunitx)
 
 
-def plot(args: argparse.Namespace) -> int:
+def plot(args: argparse.Namespace) -> None:
     """Write a figure, or with --out FILE.html a page for the browser."""
     if args.out.suffix.lower() == PAGE:
         refuse(args, OF_FIGURES, "for a page, where the reader chooses")
@@ -86,7 +85,6 @@ def plot(args: argparse.Namespace) -> int:
         outputs = _write_figure(args)
     for output in outputs:
         print(output)
-    return 0
 
 
 def _write_figure(args: argparse.Namespace) -> list[Path]:
@@ -115,7 +113,7 @@ def _curves(args: argparse.Namespace) -> Any:
     return analysis.api.plot(args.logs, x, y, **how)
 
 
-def export(args: argparse.Namespace) -> int:
+def export(args: argparse.Namespace) -> None:
     files = analysis.log_files
     paths = files.find(args.logs)
     out = _output(args, paths)
@@ -124,7 +122,6 @@ def export(args: argparse.Namespace) -> int:
     write = files.to_csv if out.suffix.lower() == ".csv" else files.to_parquet
     write_file(out, write(files.all_rows(logs, root, args.all_settings)), InputError)
     print(out)
-    return 0
 
 
 def _output(args: argparse.Namespace, logs: list[Path]) -> Path:
@@ -142,7 +139,7 @@ def _output(args: argparse.Namespace, logs: list[Path]) -> Path:
     return args.out
 
 
-def fleet(args: argparse.Namespace) -> int:
+def fleet(args: argparse.Namespace) -> None:
     """Print what runs would take if each client had a link of its own."""
     from mpisim.analysis.fleet_table import FleetCosts, draw
 
@@ -158,7 +155,6 @@ def fleet(args: argparse.Namespace) -> int:
     if args.out:
         analysis.plot.save(draw(logs, costs), args.out)
         print(f"wrote {args.out}")
-    return 0
 
 
 def _fleets(args: argparse.Namespace, logs: list[Log]) -> list[Fleet]:
@@ -174,14 +170,8 @@ def _fleets(args: argparse.Namespace, logs: list[Log]) -> list[Fleet]:
         if not isinstance(file.get("fleet"), dict):
             raise InputError(f"{text}: has no table [fleet]")
         tables.append(file["fleet"])
-    tables = tables or of_logs(logs)
-    for setting in args.set:
-        changed: dict[str, Any] = {}
-        apply(changed, setting)
-        if changed.keys() != {"fleet"}:
-            raise InputError(f"--set {setting}: a fleet has keys of its own alone, fleet.KEY=VALUE")
-        tables = [table | changed["fleet"] for table in tables]
-    return [build(Fleet, table, "fleet") for table in tables]
+    changed = settings_of(args, "fleet", "a fleet")
+    return [build(Fleet, table | changed, "fleet") for table in tables or of_logs(logs)]
 
 
 def verify(args: argparse.Namespace) -> int:

@@ -14,10 +14,9 @@ import sys
 import typing
 from collections.abc import Callable
 from io import BytesIO
-from typing import Any
 
 from mpisim.analysis.formatting import columns
-from mpisim.cli.entry import on_first_rank, require_mpi
+from mpisim.cli.entry import on_first_rank, require_mpi, settings_of
 from mpisim.compressors import COMPRESSORS
 from mpisim.core.errors import InputError
 from mpisim.core.files import write_file
@@ -28,7 +27,6 @@ from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.method_table import METHODS
 from mpisim.methods.optimizers import OPTIMIZERS
 from mpisim.problems import PROBLEMS
-from mpisim.runs.experiment import apply
 from mpisim.runs.host import guarded
 
 Kinds = dict[str, tuple[type, ...]]
@@ -103,22 +101,13 @@ def _keys(halves: tuple[type, ...]) -> list[list[str]]:
 def card(args: argparse.Namespace) -> int:
     if args.out and args.out.suffix.lower() not in PICTURES:
         raise InputError(f"--out: {str(args.out)!r} does not end in {', '.join(PICTURES)}")
-    return on_first_rank(args, lambda: _write_card(args, _spec(args)))
+    return on_first_rank(args, lambda: _write_card(args))
 
 
-def _spec(args: argparse.Namespace) -> dict[str, Any]:
-    """The compressor's table."""
-    tables: dict[str, Any] = {"compressor": {"name": args.name}}
-    for setting in args.set:
-        apply(tables, setting)
-    if tables.keys() != {"compressor"}:
-        raise InputError("--set: a card has keys of compressor alone, compressor.KEY=VALUE")
-    return tables["compressor"]
-
-
-def _write_card(args: argparse.Namespace, spec: dict[str, Any]) -> None:
+def _write_card(args: argparse.Namespace) -> None:
     from mpisim.analysis import card, plot, style
 
+    spec = {"name": args.name} | settings_of(args, "compressor", "a card")
     out, dimensions = args.out, list(dict.fromkeys(args.d)) or [1000]
     if out:
         style.check_installed()
@@ -137,7 +126,7 @@ def _write_card(args: argparse.Namespace, spec: dict[str, Any]) -> None:
         print(f"wrote {out}")
 
 
-def new(args: argparse.Namespace) -> int:
+def new(args: argparse.Namespace) -> None:
     """Run ``mpisim new compressor|estimator|method|problem|metric``."""
     from mpisim.testing.new import create
 
@@ -152,26 +141,23 @@ def new(args: argparse.Namespace) -> int:
         (f"mpisim run --plugin {file} --set {settings} ...", "use it"),
     ):
         print(f"{command:<64} # {text}")
-    return 0
 
 
-def new_study(args: argparse.Namespace) -> int:
+def new_study(args: argparse.Namespace) -> None:
     from mpisim.analysis.study.figure import create
 
     for path in create(args.folder):
         print(path)
     print(f"\nmpisim study {args.folder}         # its figures")
     print(f"mpisim study {args.folder} fig1    # run, draw")
-    return 0
 
 
-def new_job(args: argparse.Namespace) -> int:
+def new_job(args: argparse.Namespace) -> None:
     from mpisim.testing.new import create_job
 
     file = create_job(args.file)
     print(f"{file}\n\nsbatch {file} run first.toml --out logs/first.h5")
     print(f"sbatch --array=1-8 --nodes=1 --ntasks=1 {file} sweep grid.toml")
-    return 0
 
 
 def check_plugins(args: argparse.Namespace) -> int:

@@ -53,10 +53,9 @@ def study(args: argparse.Namespace) -> int:
     return on_all_ranks(args, lambda comm: _complete(args, command_line(args.argv), comm))
 
 
-def artifact(args: argparse.Namespace) -> int:
+def artifact(args: argparse.Namespace) -> None:
     path = write_artifact(args.folder, args.out)
     print(f"{path}\n\nmpisim verify {path} --rerun --load-plugins    # elsewhere")
-    return 0
 
 
 def _draw(args: argparse.Namespace) -> int:

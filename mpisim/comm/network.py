@@ -85,13 +85,6 @@ def compressed(compressor: Compressor, v: Any, draw: Draw) -> Message:
     return placed(compressor.compress(to_host(v), draw), v.device)
 
 
-def received(message: Message, device: Any) -> Message:
-    """``message``, decoded to tensors on ``device``."""
-    from mpisim.wire.placed import placed
-
-    return placed(message, device)
-
-
 class Observer:
     """Sees what is compressed and estimated; its time is not charged."""
 
@@ -226,6 +219,14 @@ class Network(SideChannel):
         rows = attack.corrupted(to_host(v), draw.members, self, draw)
         return self.arrays.placed(rows)
 
+    def _received(self, message: Message) -> Message:
+        """A message that is decoded where this rank's vectors live."""
+        if self.arrays is HOST:
+            return message
+        from mpisim.wire.placed import placed
+
+        return placed(message, self.arrays.device)
+
     # What is shared, and costs no bits
 
     def coin(self, p: float) -> bool:
@@ -266,13 +267,10 @@ class Network(SideChannel):
         number = next(self._numbers[purpose])
         return Draw(self.streams, purpose, self._round.k, self.first, self.m, clients, number)
 
-    def _shared_draw(self, purpose: str) -> Draw:
-        """`draw`, of one row, the same on all ranks."""
-        return self._draw_of(purpose, 0, 1)
-
-    def _draw_of(self, purpose: str, first: int, count: int) -> Draw:
+    def _shared_draw(self, purpose: str, rows: int = 1) -> Draw:
+        """`draw`, of so many rows, the same on all ranks."""
         number = next(self._numbers[purpose])
-        return Draw(self.streams, purpose, self._round.k, first, count, None, number)
+        return Draw(self.streams, purpose, self._round.k, 0, rows, None, number)
 
     def zeros(self, *shape: int) -> np.ndarray:
         """Zeros of the run's arithmetic, where its vectors live."""

@@ -23,9 +23,9 @@ from mpisim.comm.clock import (
     Clock,
 )
 from mpisim.comm.ledger import Ledger
-from mpisim.comm.network import LazyUpload, Network, Upload, compressed, received
+from mpisim.comm.network import LazyUpload, Network, Upload, compressed
 from mpisim.compressors.base import Compressor
-from mpisim.core.arrays import HOST, to_host
+from mpisim.core.arrays import to_host
 from mpisim.core.lazy_rows import blocks
 from mpisim.core.numerics.sums import add_by_run, sum_blocks
 from mpisim.core.rng import Draw
@@ -54,9 +54,7 @@ class Star(Network):
             return self.arrays.placed(rows.astype(message.form.precision.arithmetic))
         clients = upload.draw.clients
         senders = self.n if clients is None else len(clients)
-        if self.arrays is not HOST:
-            message = received(message, self.arrays.device)
-        return message.total() / max(senders, 1)
+        return self._received(message).total() / max(senders, 1)
 
     def average(self, upload: Upload | LazyUpload) -> np.ndarray:
         """The mean of the workers' messages, sent back to all of them as a dense vector (d,)."""
@@ -91,9 +89,7 @@ class Star(Network):
             data, sizes = self._broadcast(form, packed)
         self.clock.to(DECODE)
         message = sent.arrived(packed) if self.ranks == 1 else form.decode(data, sizes)
-        if self.arrays is not HOST:
-            message = received(message, self.arrays.device)
-        rows = message.decoded()
+        rows = self._received(message).decoded()
         decoded = rows if v.ndim == 2 else rows[0]
         if self.is_server:
             lengths = LENGTH_BITS if form.sizes is None else 0
@@ -118,7 +114,7 @@ class Star(Network):
         """
         self.clock.to(SERVER)
         compressor = compressor or self._identity(v.shape[-1])
-        draw = self._draw_of("down", 0, self.n) if draw is None else draw.block(0, self.n)
+        draw = self._shared_draw("down", self.n) if draw is None else draw.block(0, self.n)
         form, packed = compressor.form(draw.block(self.first, self.m)), None
         if self.is_server:
             rows = v if v.ndim == 2 else self.zeros(draw.workers, len(v)) + v
@@ -133,10 +129,7 @@ class Star(Network):
         else:
             data, sizes = self._scatter(form, packed, draw.clients)
         self.clock.to(DECODE)
-        decoded = form.decode(data, sizes)
-        if self.arrays is not HOST:
-            decoded = received(decoded, self.arrays.device)
-        rows = decoded.decoded()
+        rows = self._received(form.decode(data, sizes)).decoded()
         self.clock.to(COMPUTE)
         return rows
 

@@ -14,6 +14,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.registry import Registry, Spec, named
 from mpisim.core.rng import Draw
+from mpisim.core.schema import build, choose
 from mpisim.theory.compression import FLOAT_BITS, CompressorConstants
 from mpisim.wire.base import Form, Message, Precision, same
 from mpisim.wire.signs import Flags, FlagsForm
@@ -40,6 +41,17 @@ def compressor(name: str, label: str = "", letters: Mapping[str, str] | None = N
     return register
 
 
+def make(table: Mapping[str, Any], where: str = "compressor") -> Compressor:
+    """Build the compressor of a ``[compressor]`` table, not yet bound to a dimension.
+
+    ``where`` names the table in errors. Raises `InputError` for unknown names and keys, missing
+    keys and wrong types; `bind` checks values. A key of type `Compressor` (the ``inner`` of a
+    wrapper) takes a table.
+    """
+    kind = choose(COMPRESSORS, table.get("name"), f"{where}.name")
+    return build(kind, {key: value for key, value in table.items() if key != "name"}, where)
+
+
 class Compressor(Spec, CompressorConstants, ABC):
     """A map C: R^d -> R^d applied to each worker's vector, and the message that carries it.
 
@@ -48,6 +60,7 @@ class Compressor(Spec, CompressorConstants, ABC):
     """
 
     description: ClassVar[str] = "a table with the name and keys of a compressor"
+    from_table = staticmethod(make)
     title: ClassVar[str] = ""  # in figures and tables
     letters: ClassVar[Mapping[str, str] | None] = None  # of parameters there
     examples: ClassVar[Sequence[Mapping[str, Any]]] = ()  # tables that `mpisim check` tries
@@ -58,7 +71,6 @@ class Compressor(Spec, CompressorConstants, ABC):
     on_device: bool = False  # `compress` also takes tensors; else they are copied to the host
     portable: bool = True  # the same bits on every x86-64 processor, as in `Problem`
     precision: Precision
-    _sealed = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -73,10 +85,16 @@ class Compressor(Spec, CompressorConstants, ABC):
         Raises `InputError` if a parameter does not fit (K > d, say).
         """
         bound = self.thawed()
-        vars(bound)["_sealed"] = False
         bound.d, bound.n, bound.precision = d, n, precision
         bound.check()
         return bound
+
+    def bind_as(self, where: str, d: int, n: int, precision: Precision) -> Compressor:
+        """`bind`, with errors that call the compressor's table ``where``."""
+        try:
+            return self.bind(d, n, precision)
+        except InputError as error:
+            raise InputError(str(error).replace("compressor.", f"{where}.", 1)) from None
 
     def check(self) -> None:
         """Resolve the parameters; raise `InputError` if they do not fit the dimension.
@@ -90,10 +108,10 @@ class Compressor(Spec, CompressorConstants, ABC):
             for part in value if isinstance(value, list | tuple) else [value]:
                 if isinstance(part, Compressor):
                     part.seal()
-        vars(self)["_sealed"] = True
+        self.freeze()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if self._sealed:
+        if self._frozen and hasattr(self, "precision"):  # it is bound
             where = f"{type(self).__module__}.{type(self).__qualname__}"
             why = "is set in a run, but a compressor has no state: no checkpoint would hold it"
             raise InputError(f"{where}: its attribute {name!r} {why}")
@@ -104,11 +122,7 @@ class Compressor(Spec, CompressorConstants, ABC):
 
         Errors name ``compressor.key.…``.
         """
-        try:
-            inner = getattr(self, key).bind(d or self.d, self.n, self.precision)
-        except InputError as error:
-            line = str(error).replace("compressor.", f"compressor.{key}.", 1)
-            raise InputError(line) from None
+        inner = getattr(self, key).bind_as(f"compressor.{key}", d or self.d, self.n, self.precision)
         self.portable = self.portable and inner.portable
         return inner
 

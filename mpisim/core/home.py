@@ -24,7 +24,7 @@ def provide() -> None:
     if "HOME" not in os.environ and os.path.expanduser("~") == "~":
         os.environ["HOME"] = NONE
     places = Path(__file__).parent / "__pycache__", _xdg_cache() / "numba"
-    if "NUMBA_CACHE_DIR" not in os.environ and not any(map(_writable, places)):
+    if "NUMBA_CACHE_DIR" not in os.environ and not any(map(writable, places)):
         os.environ["NUMBA_CACHE_DIR"] = str(_private() / "numba")
 
 
@@ -78,7 +78,7 @@ def _checked(folder: Path, why: str, others: int) -> Path:
     return OFF
 
 
-def _writable(folder: Path) -> bool:
+def writable(folder: Path) -> bool:
     """Whether files can be made in a folder, which is made if it is missing."""
     there = next((place for place in (folder, *folder.parents) if place.exists()), folder)
     return os.access(there, os.W_OK | os.X_OK)

@@ -2,7 +2,7 @@
 
 A class that an experiment file can name is a dataclass; its fields are the keys of its table.
 Supported annotations: bool, int, float, str, Literal[...], list[...], dict, None, other dataclasses
-(tables in the table) and unions.
+and classes with ``from_table`` (tables in the table), and unions.
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ def build(cls: type[T], table: Mapping[str, Any], where: str) -> T:
 def check_type(value: Any, hint: Any, where: str) -> Any:
     """``value`` if it fits the annotation ``hint`` (an int is also a float), or `InputError`."""
     for option in options(hint):
+        if hasattr(option, "from_table") and isinstance(value, Mapping):
+            return option.from_table(value, where)
         if dataclasses.is_dataclass(option) and isinstance(value, Mapping):
             return build(option, value, where)  # type: ignore[arg-type]
         if _fits(value, option):

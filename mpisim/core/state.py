@@ -19,17 +19,10 @@ import logging
 import operator
 import re
 import struct
+import types
 from collections.abc import Collection, Mapping
 from numbers import Number
 from pathlib import PurePath
-from types import (
-    BuiltinFunctionType,
-    FunctionType,
-    MappingProxyType,
-    MethodType,
-    ModuleType,
-    UnionType,
-)
 from typing import Any, ClassVar, Self, get_origin
 
 import numpy as np
@@ -40,7 +33,7 @@ from mpisim.core.registry import Spec
 
 # what nobody can change, or, as types and modules, nobody does
 FIXED: tuple[type, ...] = Number, np.generic, np.dtype, np.ufunc, str, bytes, range, slice, PurePath
-FIXED += enum.Enum, type(None), type, ModuleType, UnionType, re.Pattern, struct.Struct
+FIXED += enum.Enum, type(None), type, types.ModuleType, types.UnionType, re.Pattern, struct.Struct
 FIXED += logging.Logger, operator.itemgetter, operator.attrgetter, operator.methodcaller
 FIXED += (type(np.sum),)
 CONSTANT = "letters", "examples", "columns"  # of a class, whatever they are
@@ -182,19 +175,19 @@ def _fixed(value: Any, context: Collection[Any] = ()) -> Any:
         inner = [_fixed(one, context) for one in value]
         same = all(a is b for a, b in zip(inner, value, strict=True))
         return value if same else getattr(value, "_make", type(value))(inner)
-    if isinstance(value, MappingProxyType):
-        return MappingProxyType({name: _fixed(one, context) for name, one in value.items()})
+    if isinstance(value, types.MappingProxyType):
+        return types.MappingProxyType({name: _fixed(one, context) for name, one in value.items()})
     if isinstance(value, functools.partial):
         held = value.func, value.args, *value.keywords.values()
         if _fixed(held, context) is held:  # an array is not: a copy of it would be read-only
             return value
     if isinstance(value, Spec) and not getattr(value, "_running", False):
         return value
-    of_fixed = isinstance(value, MethodType | BuiltinFunctionType)
+    of_fixed = isinstance(value, types.MethodType | types.BuiltinFunctionType)
     if of_fixed and _fixed(value.__self__, context) is value.__self__:
         return value
     function = getattr(value, "py_func", value)  # Numba's have one
-    if isinstance(function, FunctionType) and not function.__closure__:
+    if isinstance(function, types.FunctionType) and not function.__closure__:
         held = function.__defaults__, *(function.__kwdefaults__ or {}).values()
         if _fixed(held, context) is held:
             return value
@@ -214,8 +207,8 @@ def _constant(key: Any, context: Collection[Any] = ()) -> Any:
     """The same for the value of a table's key: lists become tuples, and tables read-only."""
     if isinstance(key, list):
         return tuple(_constant(inner, context) for inner in key)
-    if isinstance(key, dict | MappingProxyType):
-        return MappingProxyType({name: _constant(inner, context) for name, inner in key.items()})
+    if isinstance(key, dict | types.MappingProxyType):
+        return types.MappingProxyType({name: _constant(one, context) for name, one in key.items()})
     return _fixed(key, context)
 
 

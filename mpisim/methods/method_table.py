@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from math import inf
-from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_args
 
-from mpisim.compressors import Compressor, make
+from mpisim.compressors import Compressor
 from mpisim.core.errors import InputError, suggestion
 from mpisim.core.numerics.functions import power
 from mpisim.core.registry import Registry, table_of
@@ -206,15 +206,8 @@ def _keys(half: type) -> set[str]:
 
 
 def _half(kind: type[T], table: dict[str, Any]) -> T:
-    keys, hints = _keys(kind), get_type_hints(kind)
-    given = {
-        key: make(value, f"method.{key}")
-        if hints.get(key) is Compressor and isinstance(value, Mapping)
-        else value
-        for key, value in table.items()
-        if key in keys
-    }
-    return build(kind, given, "method")
+    keys = _keys(kind)
+    return build(kind, {key: value for key, value in table.items() if key in keys}, "method")
 
 
 def _stepsize(table: dict[str, Any]) -> StepSize:

@@ -12,24 +12,17 @@ import numpy as np
 
 from mpisim.core.protocols import Matrices
 from mpisim.core.schema import require
+from mpisim.problems import loss_kernels
 from mpisim.problems.base import Problem, problem
 from mpisim.problems.data.prepared import Shards
 from mpisim.problems.glm import Glm
 from mpisim.problems.hessians import ClassMatrices, WeightedGram
-from mpisim.problems.loss_kernels import (
-    DOTS,
-    LOGISTIC,
-    NONCONVEX,
-    PRODUCT,
-    SOFTMAX,
-    SQUARES,
-    sigmoid,
-)
+from mpisim.problems.loss_kernels import DOTS, PRODUCT, sigmoid
 from mpisim.problems.sweeps import probabilities
 
 
 class _Logistic(Glm):
-    kind = LOGISTIC
+    kind = loss_kernels.LOGISTIC
     slope = 1.0  # sigma(-z)
     curvature = 0.25  # sigma (1 - sigma), largest for every row at once at x = 0
     spread = (0.0, 1.0)
@@ -93,7 +86,7 @@ PUBLISHED_CURVATURE = 0.15405
 class NonconvexLoss(Glm):
     """f_i(x) = mean (1 - 1 / (1 + exp(-y a . x)))^2 + (l2 / 2) |x|^2 (MARINA, (11), has l2 = 0)."""
 
-    kind = NONCONVEX
+    kind = loss_kernels.NONCONVEX
     in_ensembles = True
     slope = 8 / 27  # 2 s (1 - s)^2 at s = 1/3
     curvature = CURVATURE
@@ -115,7 +108,7 @@ class LeastSquares(Glm):
 
     reduction: Literal["mean", "sum"] = "mean"
 
-    kind = SQUARES
+    kind = loss_kernels.SQUARES
     curvature = 1.0
     labels = "real"
     convex = True
@@ -138,7 +131,7 @@ class MultinomialLogistic(Glm):
     x is W (C, features), row by row. Classes are the labels of the data, ascending.
     """
 
-    kind = SOFTMAX
+    kind = loss_kernels.SOFTMAX
     curvature = 0.5  # diag(p) - p p^T <= I / 2
     labels = "classes"
     convex = True

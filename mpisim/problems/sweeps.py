@@ -14,16 +14,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.numerics.functions import LN2_HIGH, LN2_LOW, ROOT_2, exp, log_near_1
-from mpisim.core.numerics.lanes import (
-    LANES,
-    add,
-    add_products,
-    filled,
-    load,
-    store,
-    sum_of,
-    zeros,
-)
+from mpisim.core.numerics.lanes import LANES, add, add_products, filled, load, store, sum_of, zeros
 from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS, exp_minus_abs, phi
 from mpisim.problems.row_kernels import CHUNK, ONE, ONES, add_to, chunk_rows, dots_of
 

@@ -226,8 +226,7 @@ def parse(tables: dict[str, Any]) -> Experiment:
             allowed = ", ".join(KEYS)
             raise InputError(f"{key}: unknown table; {suggestion(key, KEYS)}allowed: {allowed}")
     for key in TABLES:
-        if not isinstance(tables.get(key, {}), dict):
-            raise InputError(f"{key}: {tables[key]!r} is not allowed; it must be a table")
+        require(isinstance(tables.get(key, {}), dict), key, tables.get(key), "a table")
     title = tables.get("title", "")
     require(isinstance(title, str), "title", title, "a string")
     plugin = plugins.load(tables.get("plugin", []))

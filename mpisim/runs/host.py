@@ -17,7 +17,7 @@ import h5py
 
 from mpisim.comm.job import run_job
 from mpisim.core import VERSION
-from mpisim.core.home import cache_place
+from mpisim.core.home import cache_place, writable
 from mpisim.core.imports import PACKAGE
 from mpisim.core.machine import usable_cores
 from mpisim.core.registry import installed_packages
@@ -35,8 +35,7 @@ def guarded(body: Callable[..., int]) -> int:
 def info_text() -> str:
     """The text of `mpisim --info`: what a bug report should contain, one item in each line."""
     cache_path = cache_place()
-    existing = next((p for p in (cache_path, *cache_path.parents) if p.exists()), cache_path)
-    writable = "" if os.access(existing, os.W_OK) else " (cannot be written)"
+    remark = "" if writable(cache_path) else " (cannot be written)"
     rows = {
         "mpisim": f"{VERSION} ({PACKAGE})",
         "Python": f"{platform.python_version()} on {platform.platform()}",
@@ -47,7 +46,7 @@ def info_text() -> str:
         "cores": f"{len(usable_cores())} for this process, {os.cpu_count()} in all",
         "plugins": ", ".join(installed_packages()) or "no package has any",
         "MPISIM_DATA": os.environ.get("MPISIM_DATA") or "not set",
-        "cache": f"{cache_path}{writable}",
+        "cache": f"{cache_path}{remark}",
     }
     width = max(map(len, rows)) + 2
     return "\n".join(f"{name:<{width}}{value}" for name, value in rows.items())

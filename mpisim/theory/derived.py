@@ -14,15 +14,9 @@ from __future__ import annotations
 import dataclasses
 from math import sqrt
 
-from mpisim.core.errors import InputError
+from mpisim.theory import stepsizes
 from mpisim.theory.setting import Setting, Step
-from mpisim.theory.stepsizes import (
-    by_condition,
-    diana_convex,
-    omega_of,
-    theorem_only_for,
-    without_pl,
-)
+from mpisim.theory.stepsizes import by_condition, for_convex, omega_of, theorem_only_for, without_pl
 
 
 def fedavg(setting: Setting, K: int, eta_g: float, mu: float = 0.0) -> Step:
@@ -90,9 +84,7 @@ def ef21_p(setting: Setting, alpha: float) -> Step:
     if setting.omega == 0:
         gamma = 1 / (L * (1 + sqrt(setting.factor) * root / theta))
         return by_condition(setting, "ef21_p", gamma, theta)
-    without_pl(setting, "EF21-P with a compressor up")
-    if not setting.convex:
-        raise theorem_only_for("EF21-P + DIANA", "convex problems")
+    for_convex(setting, "EF21-P + DIANA")
     noise = 48 * omega_of(setting, "EF21-P + DIANA") * setting.L_max / setting.n
     formula = "1 / max(8 L / theta, 48 omega L_max / n)"
     return Step(1 / max(8 * L / theta, noise), f"derived for EF21-P + DIANA: {formula}")
@@ -107,9 +99,7 @@ def ef21_sgdm(setting: Setting, eta: float) -> Step:
     f + gamma/theta G + (gamma/eta + 2 gamma beta eta/theta) P falls by gamma/2 |grad f|^2.
     """
     without_pl(setting, "EF21-SGDM")
-    if setting.alpha is None:
-        raise theorem_only_for("EF21-SGDM", "contractive compressors")
-    root, rest = sqrt(1 - setting.alpha), 1 - eta
+    root, rest = sqrt(1 - stepsizes.alpha_of(setting, "EF21-SGDM")), 1 - eta
     ratio = root / (1 - root)  # sqrt(beta/theta)
     S = 2 * ratio * ratio * (eta * eta + rest * rest) + (rest / eta) * (rest / eta)
     gamma = 1 / (setting.c.L + setting.c.L_plus * sqrt(2 * S))
@@ -152,7 +142,7 @@ def rand_diana(setting: Setting, p: float) -> Step:
     f + gamma A / (2 theta) G falls by gamma/2 |grad f|^2.
     """
     if setting.convex and setting.condition != "PL":
-        step = diana_convex(setting)
+        step = stepsizes.diana_convex(setting)
         return dataclasses.replace(step, source=f"Rand-DIANA by the proof of {step.source}")
     if setting.A is None:
         raise theorem_only_for("Rand-DIANA", "unbiased compressors")
@@ -226,10 +216,7 @@ def canita(setting: Setting, p: float, alpha: float) -> Step:
     1 / theta_{k-1}^2. So F_k = O(1 / (p eta k^2)). With p = 1 / (1 + b) that is the abstract's
     order, in which L stands with 1 + sqrt(omega^3 / n).
     """
-    if setting.condition == "PL":
-        raise InputError('method.stepsize: condition = "PL" is not allowed with CANITA')
-    if not setting.convex:
-        raise theorem_only_for("CANITA", "convex problems")
+    for_convex(setting, "CANITA")
     ratio = p / alpha
     worst = omega_of(setting, "CANITA") / setting.n * (8 + 64 * ratio + 128 * ratio * ratio)
     formula = "1 / (L_max max(2, (omega/n) (8 + 64 p/alpha + 128 (p/alpha)^2)))"

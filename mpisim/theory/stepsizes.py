@@ -46,9 +46,7 @@ def scaffnew(setting: Setting) -> Step:
     With mu > 0, f_i mu-strongly convex and x* the minimiser, a step of Scaffnew multiplies the mean
     of |x_i - x*|^2 + (gamma / p)^2 |h_i - grad f_i(x*)|^2 by max(1 - gamma mu, 1 - p^2) at most.
     """
-    without_pl(setting, "Scaffnew")
-    if not setting.convex:
-        raise theorem_only_for("Scaffnew", "convex problems")
+    for_convex(setting, "Scaffnew")
     if setting.omega != 0:
         raise theorem_only_for("Scaffnew", "uncompressed messages")
     return Step(1 / setting.L_max, "Scaffnew: 1 / L_max")
@@ -71,9 +69,7 @@ def compressed_scaffnew(setting: Setting, who: str) -> Step:
     by max((1 - gamma mu)^2, 1 - p^2 eta sigma) at most: the weight cancels <u_i, b_i>, the bound on
     eta cancels V. With s = n this is Scaffnew. Who of the others takes part changes nothing.
     """
-    without_pl(setting, who)
-    if not setting.convex:
-        raise theorem_only_for(who, "convex problems")
+    for_convex(setting, who)
     return Step(1 / setting.L_max, f"{who}: 1 / L_max")
 
 
@@ -89,9 +85,7 @@ def diana_convex(setting: Setting) -> Step:
 
 def diana_published(setting: Setting) -> Step:
     """gamma = 1 / (L_max (1 + 2 omega / n)): DIANA's step in SAQ's published code."""
-    without_pl(setting, "DIANA")
-    if not setting.convex:
-        raise theorem_only_for("DIANA of SAQ's published code", "convex problems")
+    for_convex(setting, "DIANA of SAQ's published code")
     if setting.cal_L_max is not None:
         raise InputError(
             "method.rule: \"published\" is not allowed with compressor 'smooth': the published"
@@ -205,9 +199,7 @@ def ef21(setting: Setting) -> Step:
     first form in (19) has a misprint, the second agrees. Under PL Theorem 7:
     min(1 / (L_- + L_+ sqrt(2 beta/theta)), theta / (2 mu)).
     """
-    if setting.alpha is None:
-        raise theorem_only_for("EF21", "contractive compressors")
-    c, root = setting.c, sqrt(1 - setting.alpha)
+    c, root = setting.c, sqrt(1 - alpha_of(setting, "EF21"))
     theta = 1 - root
     gamma = 1 / (c.L + c.L_plus * sqrt(setting.factor) * root / theta)
     return by_condition(setting, "ef21", gamma, theta)
@@ -221,9 +213,7 @@ def clag(setting: Setting, zeta: float) -> Step:
     |g_i - grad f_i'|^2 <= zeta |grad f_i' - grad f_i|^2. So (1 - theta) G + max(beta, zeta) D holds
     in any case, which is all that the proof of Theorem 6 uses. Under PL as for `ef21`.
     """
-    if setting.alpha is None:
-        raise theorem_only_for("CLAG", "contractive compressors")
-    c, root = setting.c, sqrt(1 - setting.alpha)
+    c, root = setting.c, sqrt(1 - alpha_of(setting, "CLAG"))
     theta = 1 - root
     spread = sqrt(max(power(root, 2) / theta, zeta) / theta)
     gamma = 1 / (c.L + c.L_plus * sqrt(setting.factor) * spread)
@@ -245,9 +235,7 @@ def locodl(setting: Setting, mu: float) -> Step:
     chi <= 2 rho - rho^2 (1 + omega/n); mu' is the least strong convexity of f_i - g and g. chi is
     largest with rho = chi = n / (n + omega).
     """
-    without_pl(setting, "LoCoDL")
-    if not setting.convex:
-        raise theorem_only_for("LoCoDL", "convex problems")
+    for_convex(setting, "LoCoDL")
     if setting.c.mu is None or mu > setting.c.mu:
         raise theorem_only_for("LoCoDL", "method.mu up to the problem's l2")
     omega_of(setting, "LoCoDL")
@@ -280,6 +268,20 @@ def omega_of(setting: Setting, who: str) -> float:
     if setting.omega is None:
         raise theorem_only_for(who, "unbiased compressors")
     return setting.omega
+
+
+def alpha_of(setting: Setting, who: str) -> float:
+    """alpha, for theorems on contractive compressors; else `InputError`."""
+    if setting.alpha is None:
+        raise theorem_only_for(who, "contractive compressors")
+    return setting.alpha
+
+
+def for_convex(setting: Setting, who: str) -> None:
+    """`InputError` unless a theorem for convex f alone applies."""
+    without_pl(setting, who)
+    if not setting.convex:
+        raise theorem_only_for(who, "convex problems")
 
 
 def without_pl(setting: Setting, who: str) -> None:

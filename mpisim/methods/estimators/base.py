@@ -155,10 +155,7 @@ class Estimator(Stateful, ABC):
 
     def bind_key(self, key: str, compressor: Compressor, d: int) -> Compressor:
         """The compressor under a key of the method, for dimension d; else `InputError`."""
-        try:
-            bound = compressor.bind(d, self.star.n, self.star.precision)
-        except InputError as error:
-            raise InputError(str(error).replace("compressor.", f"method.{key}.", 1)) from None
+        bound = compressor.bind_as(f"method.{key}", d, self.star.n, self.star.precision)
         allowed = "a compressor that is not fitted to the workers"
         require(not bound.fitted, f"method.{key}.name", bound.name, allowed)
         bound.seal()

@@ -177,9 +177,8 @@ def to_libsvm(source: Path, out: Path, label: int = 1, zero_based: bool = False)
             raise InputError(f"{source}: {error}; allowed: LABEL INDEX:VALUE ...") from None
     else:
         _, table = read_csv(content, str(source))
-        if not 1 <= label <= table.shape[1]:
-            allowed = f"an integer from 1 to {table.shape[1]}, the columns of {source}"
-            raise InputError(f"--label: {label} is not allowed; it must be {allowed}")
+        allowed = f"an integer from 1 to {table.shape[1]}, the columns of {source}"
+        require(1 <= label <= table.shape[1], "--label", label, allowed)
         x, y = np.delete(table, label - 1, axis=1), table[:, label - 1]
     text = io.BytesIO()
     dump_svmlight_file(x, y, text, zero_based=False)

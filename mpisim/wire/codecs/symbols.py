@@ -15,15 +15,7 @@ from numba import njit
 from mpisim.core.numerics.philox import product
 from mpisim.wire.codecs import ans
 from mpisim.wire.codecs import bits as buffer
-from mpisim.wire.codecs.fit import (
-    NAN,
-    SHORT,
-    STAYS,
-    STRENGTHS,
-    SYMBOLS,
-    head_of,
-    read_head,
-)
+from mpisim.wire.codecs.fit import NAN, SHORT, STAYS, STRENGTHS, SYMBOLS, head_of, read_head
 from mpisim.wire.codecs.priors import PLAIN, WEIGHT_BITS
 
 PRECISION = 21  # bits of a frequency
