@@ -240,9 +240,7 @@ def _attempt(work: Callable[[], T]) -> tuple[T | None, str]:
 def _agreed(result: Any, message: str) -> Any:
     """``result``, or the `InputError` that all ranks raise at this point."""
     if message:
-        error = InputError(message)
-        error.agreed = True
-        raise error
+        raise InputError(message).on_every_rank()
     return result
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, ModuleType
+from typing import Self
 
 KEYS = tomllib.loads(Path(__file__).with_name("synonyms.toml").read_text("utf-8"))
 SYNONYMS = {other: key for key, others in KEYS.items() for other in others}
@@ -21,6 +22,11 @@ class MpisimError(Exception):
 
     exit_code = 1
     agreed = False  # True: every rank raises it at the same point
+
+    def on_every_rank(self) -> Self:
+        """The error, which every rank raises at the same point."""
+        self.agreed = True
+        return self
 
 
 class InputError(MpisimError):

@@ -64,14 +64,17 @@ class Debug:
         self.method, self.star, self.oracle, self.parts = method, star, oracle, parts
         estimator = parts["estimator"]
         self._at_server = isinstance(estimator, Estimator) and estimator.server_point
-        star.kept = self._kept
+
+    def begins(self) -> None:
+        """The method's lines of a round begin."""
+        self.star.begin_estimate(self._kept)
 
     def ended(self, g: Any, x: Any) -> None:
         """Check the estimate g^k and the point x^{k+1} of a round that ends. Collective.
 
         `MethodError`, the same on all ranks, for what is wrong.
         """
-        self.star.estimating = False
+        self.star.end_estimate()
         facts: dict[str, Any] = {}
         facts |= {f"{name}, which is Shared,": _digest(v) for name, v in self._entries("Shared")}
         facts |= {f"the number of draws for {p!r}": n for p, n in self.star.draws().items()}

@@ -106,7 +106,7 @@ class RunState:
             gamma = gamma * method.schedule.multiple(k, self.round.rounds)
         self.round.stepsize = gamma
         if self.debug is not None:
-            self.debug.star.estimating = True
+            self.debug.begins()
         g = self.estimator.start(x) if k == 0 else self.estimator.estimate(x)
         star.clock.to(OPTIMIZER)
         if method.weight_decay:

@@ -155,6 +155,10 @@ class StopSignals:
         self._last_words: LastWords | None = None
         self._due = 0.0
 
+    def follow(self, watch: Callable[[], int], go_on: str) -> None:
+        """From now on call ``watch``, and say ``go_on``."""
+        self.watch, self.go_on = watch, go_on
+
     @property
     def received(self) -> int:
         """The first signal; 0: none."""

@@ -152,15 +152,14 @@ def _run_groups(sweep: Sweep, numbers: Sequence[int], size: int, groups: int, co
             board = sweep.board(points, claims)
             sweep.lines.say(f"{len(points)} points to run, {groups} at a time")
         most = on_first(side, lambda: limits(points, groups, free, sweep.lines.say))
-        if group.rank == 0:
-            update = board.update if board else no_signal
-            sweep.signals.watch = Watch(claims, update, os.getppid())
-        sweep.signals.go_on = GO_ON
+        update = board.update if board else no_signal
+        watch = Watch(claims, update, os.getppid()) if group.rank == 0 else no_signal
+        sweep.signals.follow(watch, GO_ON)
         if place < groups:
             fitting = [point for point in points if point.bytes <= most[place]]
             run_points(sweep, fitting, claims, groups, size, group)
-        meet(side, sweep.signals.watch)
-        sweep.signals.watch = no_signal
+        meet(side, watch)
+        sweep.signals.follow(no_signal, GO_ON)
         if board is not None:
             board.close()
             sweep.report_left()
@@ -170,12 +169,10 @@ def _require_shared(side: Comm, claims: Claims, runs: bool) -> None:
     """`InputError` on every rank unless all that run points see the same folder."""
     blind = side.allgather(here().host if runs and not claims.folder.is_dir() else "")
     if hosts := sorted({*blind} - {""}):
-        error = InputError(
+        raise InputError(
             f"{claims.folder.parent}: is not shared with {', '.join(hosts)}, where points would run"
             f" side by side; --ranks-per-run {side.size} runs one after the other on all ranks"
-        )
-        error.agreed = True
-        raise error
+        ).on_every_rank()
 
 
 def _run_in_processes(sweep: Sweep, numbers: Sequence[int], jobs: int) -> None:
@@ -187,7 +184,7 @@ def _run_in_processes(sweep: Sweep, numbers: Sequence[int], jobs: int) -> None:
     """
     points = [sweep.points[number] for number in numbers]
     context, jobs = multiprocessing.get_context("fork"), min(jobs, len(points))
-    sweep.signals.go_on = GO_ON
+    sweep.signals.follow(no_signal, GO_ON)
     with new_claims(sweep.folder) as claims:
         board, processes = sweep.board(points, claims), []
         for limit in limits(points, jobs, available_memory(), sweep.lines.say):
@@ -220,7 +217,7 @@ def _run_process(
     os.setpgid(0, 0)
 
     def work(comm: Comm) -> int:
-        sweep.signals.watch = Watch(claims, no_signal, parent)
+        sweep.signals.follow(Watch(claims, no_signal, parent), GO_ON)
         run_points(sweep, points, claims, jobs, 1, comm)
         return 0
 

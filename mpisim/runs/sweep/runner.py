@@ -127,7 +127,7 @@ def run_points(
             if board is not None:
                 board.update()
                 board.begins(point.number, len(points) - 1)
-                sweep.signals.go_on = sweep.left()
+                sweep.signals.follow(sweep.signals.watch, sweep.left())
 
             def expect(number: int, seconds: float) -> None:
                 claims.expect(number, seconds)
