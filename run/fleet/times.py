@@ -104,8 +104,7 @@ def times(
             }
             methods += [Times(method, table, len(table))] if table and deadline is None else []
             continue
-        steps = by_key(its_logs, lambda log: float(log.attrs["stepsize"]))
-        tried = [_drawn(method, steps[step], one) for step in sorted(steps)]
+        tried = [_drawn(method, step, one) for step in by_step(its_logs)]
         if tried:
             best = min(range(len(tried)), key=lambda i: tried[i].median)
             edge = len(tried) > 1 and best in (0, len(tried) - 1)
@@ -126,6 +125,15 @@ def _drawn(method: str, logs: Sequence[Log], one: Fleet) -> Times:
         taken[seed] = float(result.seconds[-1])
         left_out.append(result.left_out)
     return Times(method, taken, len(runs), left_out=float(np.mean(left_out)))
+
+
+def by_step(logs: Sequence[Log]) -> list[list[Log]]:
+    """The runs of each step, the smallest first.
+
+    A multiple of the theory step is one step, though it is another number for the data of each seed.
+    """
+    steps = by_key(logs, lambda log: str(value_of(log, "method.stepsize"))).values()
+    return sorted(steps, key=lambda logs: float(np.mean([log.attrs["stepsize"] for log in logs])))
 
 
 def simulated(log: Log) -> float:

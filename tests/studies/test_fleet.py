@@ -7,7 +7,7 @@ from mpisim.analysis.claims import Evidence, Verdict, on_seconds, state
 from mpisim.analysis.claims.judging import claim_again
 from mpisim.problems.base import PROBLEMS
 from mpisim.runs.log.reader import read
-from run.fleet.times import Times, ahead, rivals
+from run.fleet.times import Times, ahead, by_step, rivals
 from run.fleet.winners import first_of
 from run.netlab import fleet
 
@@ -59,6 +59,24 @@ def test_who_is_ahead():
     assert len(ahead("US", fast, two).numbers["ratios"]) == 2
     at_edge = Times("scaffnew", fast.seconds, 6, edge=True)  # with a better step it is faster still
     assert ahead("US", at_edge, slow).verdict is Verdict.HOLDS
+
+
+def test_a_multiple_of_the_theory_step_is_one_step(make_log):
+    """Seeds split the data, so theory steps differ: the best seed was taken for the best step."""
+    runs = [
+        read(
+            make_log(
+                seed=seed, stepsize=f"{{ theory = {step} }}", attrs={"stepsize": step + seed / 10}
+            )
+        )
+        for seed in (1, 2)
+        for step in (4.0, 2.0, 8.0)
+    ]
+    steps = by_step(runs)
+    assert [{log.config["method"]["stepsize"]["theory"] for log in step} for step in steps] == [
+        *({2.0}, {4.0}, {8.0})
+    ]
+    assert list(map(len, steps)) == [2, 2, 2]
 
 
 def test_a_cell_of_the_map_is_decided_against_all_others():

@@ -262,7 +262,7 @@ class Lines:
                 runs = [log for log in logs if line.has(log) and self.panel(log) == name]
                 step = steps.step if steps else min(map(_step, runs), default=None)
                 if step is not None:
-                    runs = [log for log in runs if _step(log) == step]
+                    runs = steps.logs if steps else [log for log in runs if _step(log) == step]
                     look = line.colour, line.dash
                     panels.curve(panel, runs, self.cost, self.y, *look, label=f"γ = {step:g}")
             panels.dress(panel, self.cost, self.y, self.cost.label(logs[0]))
