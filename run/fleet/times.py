@@ -130,7 +130,7 @@ def _drawn(method: str, logs: Sequence[Log], one: Fleet) -> Times:
 def by_step(logs: Sequence[Log]) -> list[list[Log]]:
     """The runs of each step, the smallest first.
 
-    A multiple of the theory step is one step, though it is another number for the data of each seed.
+    A multiple of the theory step is one step, though each seed's data make another number of it.
     """
     steps = by_key(logs, lambda log: str(value_of(log, "method.stepsize"))).values()
     return sorted(steps, key=lambda logs: float(np.mean([log.attrs["stepsize"] for log in logs])))
