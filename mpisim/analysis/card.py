@@ -221,7 +221,8 @@ def lines(
     yield table(
         HEAD, [[number(cell, 4) for cell in row.cells()] for row in rows], right=range(2, 12)
     )
-    yield "entropy: bits of an ideal code, a coordinate; slack: how many more are sent"
+    yield "entropy: bits of an ideal code, a coordinate, where all sets of indices are as likely;"
+    yield "slack: how many more are sent, below 0 where some sets are likelier"
     yield "NMSE: |C(v) - v|^2 / |v|^2; +-: two standard errors; scaled: of the best multiple of C"
     yield "above bound: scaled 4^(bits/coordinate), at least 1 for the worst v; others may be below"
     yield "above sphere: scaled over the least error on average over all directions"
