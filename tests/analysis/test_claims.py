@@ -330,7 +330,7 @@ def test_json_and_back(tmp_path, make):
     )
     assert "  does not hold  does not hold it: 0.5 times" in text
     both = state("both", "", "", some(HOLDS, TIE))
-    assert both.measured == "set 0: 1.2 times; set 1: 1.2 times"
+    assert both.measured == "set 0: 1.2 times; set 1: a tie, 1.2 times"
     assert f"{'':17}- set 1: tie: 1.2 times" in api.table("x", [both]).splitlines()
 
 

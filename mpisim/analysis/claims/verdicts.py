@@ -210,7 +210,8 @@ def _measured(evidence: Sequence[Evidence]) -> str:
 
 def _line(one: Evidence) -> str:
     aside = "" if one.counts else " (aside)"
-    return f"{one.where}{aside}: {one.measured}" if one.where else one.measured
+    measured = f"a tie, {one.measured}" if one.verdict is Verdict.TIE else one.measured
+    return f"{one.where}{aside}: {measured}" if one.where else measured
 
 
 def _short(one: Evidence) -> str:
