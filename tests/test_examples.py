@@ -152,11 +152,10 @@ def test_readme(tmp_path, monkeypatch):
     code = [
         re.sub(r"^    ", "", block, flags=re.M).strip("\n") for block in blocks if block.strip()
     ]
-    experiment, plugin, cell = (
-        next(text for text in code if text.startswith(start))
-        for start in ("[problem]", "# window.py", "import mpisim\nresult")
+    starts = "[problem]", "# window.py", "mpisim run first.toml --plugin", "import mpisim\nresult"
+    experiment, source, command, cell = (
+        next(text for text in code if text.startswith(start)) for start in starts
     )
-    source, command = plugin.rsplit("\n\n", 1)
     Path("first.toml").write_text(experiment.replace("rounds = 500", "rounds = 50"))
     Path("window.py").write_text(source)
     assert main([*shlex.split(command)[1:], "--out", "log.h5"]) == 0
