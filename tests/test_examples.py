@@ -79,7 +79,14 @@ def test_extending_passes_mpisim_check(one_process, tmp_path, command):
     plugin = tmp_path / "mine_checked.py"
     plugin.write_text("\n\n".join(examples("how-to/extending.md")))
     output = command("check", plugin)
-    assert "ok      compressor firstk (k = 2): " in output and "ok      method my-diana: " in output
+    for name in ("compressor firstk (k = 2)", "compressor largest (k = 2)", "method my-diana"):
+        assert f"ok      {name}: " in output
+
+
+def test_implementing_a_paper_passes_mpisim_check(one_process, tmp_path, command):
+    plugin = tmp_path / "my_dasha_checked.py"
+    plugin.write_text("\n\n".join(examples("how-to/own-paper.md")))
+    assert "ok      method my-dasha (a = 0.05): " in command("check", plugin)
 
 
 def test_commands_that_read_results(make_log, monkeypatch):
@@ -152,11 +159,10 @@ def test_readme(tmp_path, monkeypatch):
     code = [
         re.sub(r"^    ", "", block, flags=re.M).strip("\n") for block in blocks if block.strip()
     ]
-    experiment, plugin, cell = (
-        next(text for text in code if text.startswith(start))
-        for start in ("[problem]", "# window.py", "import mpisim\nresult")
+    starts = "[problem]", "# window.py", "mpisim run first.toml --plugin", "import mpisim\nresult"
+    experiment, source, command, cell = (
+        next(text for text in code if text.startswith(start)) for start in starts
     )
-    source, command = plugin.rsplit("\n\n", 1)
     Path("first.toml").write_text(experiment.replace("rounds = 500", "rounds = 50"))
     Path("window.py").write_text(source)
     assert main([*shlex.split(command)[1:], "--out", "log.h5"]) == 0
