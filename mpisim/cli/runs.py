@@ -120,8 +120,10 @@ def tune(args: argparse.Namespace) -> int:
         args.set.append(f"sweep.multiples=[{args.multiples}]")
 
     def body(comm) -> int:
-        from mpisim.analysis.tune import report
+        from mpisim.analysis.tune import report, require_fit
+        from mpisim.runs.sweep import grid
 
+        on_first(comm, lambda: require_fit(args.criterion, grid.read(args.file, args.set)[1]))
         folder, points, code = _run_grid(args, comm)
         if comm.rank == 0 and code == 0:
             print(report(points, args.criterion, folder))

@@ -22,6 +22,8 @@ from mpisim.runs.stop import StopSignals
 from mpisim.runs.sweep import executor, grid
 from mpisim.runs.sweep.points import Point, Spread
 
+Source = str | os.PathLike | Mapping[str, Any]  # a TOML file, or its content
+
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Result:
@@ -115,8 +117,15 @@ def run(
     return all_or_none(used, body)
 
 
+def grid_of(source: Source, settings: Sequence[str]) -> tuple[Path, list[dict[str, Any]]]:
+    """The folder and the points of a grid, as `sweep` takes it."""
+    if isinstance(source, Mapping):
+        return grid.points(copy.deepcopy(dict(source)), list(settings), "logs/sweep")
+    return grid.read(Path(source), list(settings))
+
+
 def sweep(
-    source: str | os.PathLike | Mapping[str, Any],
+    source: Source,
     folder: str | os.PathLike | None = None,
     comm: Comm | None = None,
     settings: Sequence[str] = (),
@@ -154,10 +163,7 @@ def sweep(
         One for each experiment, with its log and how it ended, in the order of running.
     """
     used = comm or all_ranks()
-    if isinstance(source, Mapping):
-        named, points = grid.points(copy.deepcopy(dict(source)), list(settings), "logs/sweep")
-    else:
-        named, points = grid.read(Path(source), list(settings))
+    named, points = grid_of(source, settings)
     place = Path(folder) if folder is not None else named
     processes = len(usable_cores()) if jobs == "auto" else jobs
     how = "mpisim.sweep", accept_changes, Spread(ranks_per_run, processes, separate=separate)
