@@ -13,6 +13,7 @@ import numpy as np
 
 from mpisim.comm.communicators import Comm, all_ranks
 from mpisim.comm.job import all_or_none
+from mpisim.core.files import require_log_name
 from mpisim.core.machine import usable_cores
 from mpisim.runs import loop
 from mpisim.runs.experiment import Experiment
@@ -68,7 +69,7 @@ class Result:
 
 
 def run(
-    experiment: Experiment,
+    experiment: Experiment | Source,
     comm: Comm | None = None,
     log: str | os.PathLike | None = None,
     quiet: bool = True,
@@ -82,7 +83,8 @@ def run(
 
     Parameters
     ----------
-    experiment : Experiment
+    experiment : Experiment, path or dict
+        A TOML file, or its content, will do.
     comm : Comm
         All ranks of the job unless given. Ranks beyond ``run.ranks`` of the experiment sleep.
     log : path
@@ -100,21 +102,28 @@ def run(
     Raises
     ------
     InputError
-        If the experiment is not valid. A run that diverges raises nothing; its status is
-        "diverged".
+        If the experiment, or the name of the log, is not valid. A run that diverges raises
+        nothing; its status is "diverged".
     """
     used = comm or all_ranks()
-    path = None if log is None else Path(log)
+    path = None if log is None else require_log_name(Path(log), "log")
     how = force, resume, accept_changes, "mpisim.run", quiet
     output = Output(path, *how, keep=True, track=track)
 
     def body() -> Result:
+        made = experiment if isinstance(experiment, Experiment) else _made_of(experiment)
         with StopSignals("resume=True continues") as signals, locked(used, path):
-            end = loop.run_on_its_ranks(experiment, used, output, signals)
+            end = loop.run_on_its_ranks(made, used, output, signals)
         rows, attributes = used.bcast((end.columns, end.attributes))
         return Result(end.status, end.x, rows, attributes, path)
 
     return all_or_none(used, body)
+
+
+def _made_of(source: Source) -> Experiment:
+    if isinstance(source, Mapping):
+        return Experiment.from_dict(copy.deepcopy(dict(source)))
+    return Experiment.load(source)
 
 
 def grid_of(source: Source, settings: Sequence[str]) -> tuple[Path, list[dict[str, Any]]]:
