@@ -41,6 +41,14 @@ def test_python_prints_progress_on_request(tmp_path, capfd, jobs):
         assert ("[1/4]" in output) == progress and (output + errors != "") == progress
 
 
+def test_a_run_takes_what_a_sweep_takes(tmp_path):
+    (tmp_path / "x.toml").write_text(tomli_w.dumps(TABLES))
+    first, second = mpisim.run(tmp_path / "x.toml"), mpisim.run(TABLES)
+    assert first.attributes["config"] == second.attributes["config"]
+    with pytest.raises(mpisim.InputError, match=r"^log: .*x\.txt' does not end in \.h5$"):
+        mpisim.run(TABLES, log=tmp_path / "x.txt")
+
+
 def test_a_resumed_run_returns_the_rows_of_its_log(tmp_path):
     def run(rounds):
         tables = TABLES | {"run": {"rounds": rounds}}
@@ -72,7 +80,7 @@ def test_tune_is_the_command(grid, tmp_path, command):
 def test_verify_is_the_command(grid, command):
     path = sorted(grid.glob("*.h5"))[0]
     checks = mpisim.verify(path, rerun=True)
-    assert checks and checks[-1].text.startswith("every row of a second run on 1 ranks")
+    assert checks and checks[-1].text.startswith("every row of a second run on 1 rank,")
     lines = command("verify", path, "--rerun").splitlines()
     assert "\n".join(lines[1:-1]) == repr(checks)
 

@@ -168,5 +168,7 @@ def tune(
     """
     used = comm or all_ranks()
     more = [f"sweep.multiples={[float(one) for one in multiples]}"] if multiples else []
-    points = api.sweep(source, folder, used, [*settings, *more], **options)
+    every = [*settings, *more]
+    on_first(used, lambda: tuning.require_fit(criterion, api.grid_of(source, every)[1]))
+    points = api.sweep(source, folder, used, every, **options)
     return Tuned(on_first(used, lambda: tuning.best(points, criterion)), criterion)

@@ -39,7 +39,7 @@ def training(config: dict[str, Any], n: int) -> str:
 class Settings:
     """{TABLE.KEY: values} of what varies, and {TABLE.KEY: value} of what is fixed.
 
-    What only some runs have, such as a parameter of one method, is fixed if it has one value.
+    What only some runs have is fixed if it has one value, and all of its method, say, have it.
     """
 
     varied: dict[str, list[Any]]
@@ -52,10 +52,15 @@ def settings(configs: Iterable[labels.Tables]) -> Settings:
     names = dict.fromkeys(name for one in flat for name in one)
     taken = {name: [one[name] for one in flat if name in one] for name in names}
     values = {name: list({repr(v): v for v in several}.values()) for name, several in taken.items()}
-    return Settings(
-        {name: taken for name, taken in values.items() if len(taken) > 1},
-        {name: taken[0] for name, taken in values.items() if len(taken) == 1},
-    )
+    varied = {n: v for n, v in values.items() if len(v) > 1 or _only_some_have(n, flat)}
+    return Settings(varied, {name: v[0] for name, v in values.items() if name not in varied})
+
+
+def _only_some_have(name: str, flat: Sequence[labels.Tables]) -> bool:
+    """Whether of the runs of one method, compressor or problem only some have a key of it."""
+    kind = f"{name.rpartition('.')[0]}.name"
+    having = {(one[kind], name in one) for one in flat if kind in one}
+    return len(having) > len({of for of, _ in having})
 
 
 def columns(configs: Sequence[labels.Tables], every: bool = False) -> dict[str, list[Cell]]:

@@ -16,7 +16,7 @@ from mpisim.analysis.run_groups import IGNORED, groups_of, once, require_alike
 from mpisim.core.errors import InputError
 from mpisim.core.files import write_json
 from mpisim.core.schema import choose
-from mpisim.runs.labels import by_key, differences, flatten
+from mpisim.runs.labels import Tables, by_key, differences, flatten
 from mpisim.runs.log.reader import Log, damaged, read_all
 from mpisim.runs.stop import COMPLETE, DIVERGENCE, stop_of
 from mpisim.runs.sweep.points import Point
@@ -114,7 +114,7 @@ def ranked(logs: Iterable[Log], criterion: str) -> list[TunedSetting]:
     varied = differences([_setting(log) for log in firsts])
     for runs, keys in zip(settings.values(), varied, strict=True):
         with damaged(runs[0].path):
-            _require_comparable(runs[0], rule)
+            require_fit(criterion, [runs[0].config])
             require_alike(runs, ignored=FREE)  # plugins and data
             tuned.append(_tune(runs, keys, rule, labels[runs[0].path]))
     return tuned
@@ -135,17 +135,19 @@ def table(choices: Iterable[TunedSetting], criterion: str) -> str:
     return "\n".join([head, *(line for choice in choices for line in _lines(choice))])
 
 
-def _require_comparable(log: Log, rule: Criterion) -> None:
-    """`InputError` unless the runs end at equal costs, or, for a criterion that is one, do not."""
-    accuracies = stop_of(log.config).accuracies
+def require_fit(criterion: str, configs: Iterable[Tables]) -> None:
+    """`InputError` unless runs end at equal costs, or, for a criterion that is one, do not."""
+    rule = choose(CRITERIA, criterion, "criterion")
     names = {cost: [n for n, c in CRITERIA.items() if c.cost == cost] for cost in (True, False)}
     allowed = " or ".join(names[not rule.cost])
-    if accuracies and not rule.cost:
-        why = f"run.stop.{accuracies[0]} ends the runs at unequal costs"
-        raise InputError(f"criterion: {why}; choose {allowed}")
-    if rule.cost and not accuracies:
-        why = "run.stop has no accuracy to reach, such as grad_norm_sq"
-        raise InputError(f"criterion: {why}; choose {allowed}")
+    for config in configs:
+        accuracies = stop_of(config).accuracies
+        if accuracies and not rule.cost:
+            why = f"run.stop.{accuracies[0]} ends the runs at unequal costs"
+            raise InputError(f"criterion: {why}; choose {allowed}")
+        if rule.cost and not accuracies:
+            why = "run.stop has no accuracy to reach, such as grad_norm_sq"
+            raise InputError(f"criterion: {why}; choose {allowed}")
 
 
 def _setting(log: Log) -> dict[str, Any]:

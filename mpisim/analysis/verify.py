@@ -152,7 +152,8 @@ def examine(log: Log, again: bool, trusted: bool, comm: Any) -> Iterator[Check]:
         if status in STOPPED:
             yield Check("stopped", done=False, stopped=status)
             return
-        text = f"every row of a second run on {comm.size} ranks, clocks apart"
+        ranks = f"{comm.size} rank{'s' * (comm.size > 1)}"
+        text = f"every row of a second run on {ranks}, clocks apart"
         yield comm.bcast(Check(text, tuple(problems)))
 
 

@@ -205,7 +205,8 @@ def verify(args: argparse.Namespace) -> int:
             if comm.rank == 0:
                 print(check, flush=True)
         if comm.rank == 0:
-            print(f"{args.log}: {f'{failed} checks failed' if failed else 'nothing is wrong'}")
+            what = f"{failed} check{'s' * (failed > 1)} failed" if failed else "nothing is wrong"
+            print(f"{args.log}: {what}")
         return int(failed > 0)
 
     return on_all_ranks(args, body)

@@ -62,13 +62,14 @@ def _text(name: str | None, table: str, kinds: Kinds) -> str:
         return "\n".join(line[:width] for line in lines.splitlines())
     halves = choose(kinds, name, table)
     texts = [inspect.getdoc(half) or "" for half in halves]
-    texts.append(f"{table} keys\n{columns(_keys(halves))}")
     kept = [
         [state, PLACES[one.place], one.meaning]
         for half in halves
         for state, one in getattr(half, "declared", {}).items()
     ]
-    return "\n\n".join([*texts, *([f"kept between rounds\n{columns(kept)}"] if kept else [])])
+    tables = {f"{table} keys": _keys(halves), "kept between rounds": kept}
+    texts += [f"{head}\n{columns(rows)}" for head, rows in tables.items() if rows]
+    return "\n\n".join(texts)
 
 
 def _line(name: str, halves: tuple[type, ...]) -> str:

@@ -127,8 +127,8 @@ def _shell(text: str) -> str:
 
 
 def _jobs(text: str) -> int:
-    number = len(usable_cores()) if text == "auto" else int(text)
-    _checked(text, number >= 1, "at least 1 or auto")
+    number = len(usable_cores()) if text == "auto" else int(text) if text.isdecimal() else 0
+    _checked(text, number >= 1, "at least 1, or auto")
     return number
 
 

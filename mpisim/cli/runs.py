@@ -12,6 +12,7 @@ from mpisim.cli.entry import command_line, on_all_ranks, prepare_mpi
 from mpisim.comm.job import on_first
 from mpisim.core import machine
 from mpisim.core.errors import InputError
+from mpisim.core.files import require_log_name
 from mpisim.core.schema import require
 from mpisim.core.terminal import is_terminal, report
 from mpisim.runs import plugins
@@ -57,6 +58,8 @@ def _read(args: argparse.Namespace) -> tuple[Experiment, Path] | Exception:
         )
     workers = [] if args.workers is None else [f"problem.workers={args.workers}"]
     try:
+        if args.out:
+            require_log_name(args.out, "--out")
         plugins.load(args.plugin)
         experiment = read(args.file, args.set + workers)
     except Exception as error:
@@ -120,8 +123,10 @@ def tune(args: argparse.Namespace) -> int:
         args.set.append(f"sweep.multiples=[{args.multiples}]")
 
     def body(comm) -> int:
-        from mpisim.analysis.tune import report
+        from mpisim.analysis.tune import report, require_fit
+        from mpisim.runs.sweep import grid
 
+        on_first(comm, lambda: require_fit(args.criterion, grid.read(args.file, args.set)[1]))
         folder, points, code = _run_grid(args, comm)
         if comm.rank == 0 and code == 0:
             print(report(points, args.criterion, folder))

@@ -190,8 +190,9 @@ class SideChannel:
         require(n < 2**31, "problem.workers", n, "an integer below 2^31")
         holders = worker_ranks(comm.size, layout)
         if holders > n:
+            workers = f"{n} worker{'s' * (n != 1)}"
             raise InputError(
-                f"problem.workers: {n} workers on {holders} worker ranks; allowed: at least"
+                f"problem.workers: {workers} on {holders} worker ranks; allowed: at least"
                 f" {holders}, or mpirun -n {n + comm.size - holders} at most"
             )
         self.starts = starts(n, comm.size, layout)

@@ -256,3 +256,11 @@ class FileLock:
         with contextlib.suppress(OSError):  # the lock counts, not what is in the file
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, f"{socket.gethostname()}, pid {os.getpid()}\n".encode(), 0)
+
+
+def require_log_name(path: Path, where: str) -> Path:
+    """The path of a log; `InputError` where its name does not end in .h5: nothing would find it."""
+    file = path.is_file() or not path.exists()  # what is a folder, say, is refused as such
+    if file and path.suffix != ".h5":
+        raise InputError(f"{where}: {str(path)!r} does not end in .h5")
+    return path

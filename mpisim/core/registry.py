@@ -8,7 +8,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from mpisim.core.errors import InputError, import_failure
@@ -26,7 +28,7 @@ class Registry(MutableMapping[str, T]):
 
     A module of mpisim is imported when something in it is looked up, not when names are listed. The
     plugins of installed packages are imported when an unknown name is looked up, or all names are
-    listed. They may not replace anything; a plugin that the user names may.
+    listed. No plugin that is loaded may replace anything; what a program defines itself may.
 
     kind : of what is named, for messages
     aliases : {another spelling: name}; a plugin may take it for its own
@@ -41,7 +43,7 @@ class Registry(MutableMapping[str, T]):
         self.kind, self.aliases = kind, dict(aliases or {})
         self._objects: dict[str, T] = dict(objects or {})
         self._modules: dict[str, str] = {}  # of mpisim's classes
-        self._owners: dict[str, str] = {}  # of names that are not mpisim's
+        self._owners: dict[str, Plugin] = {}  # of names that plugins have registered
 
     def provide(self, room: str, modules: Mapping[str, Sequence[str]]) -> None:
         """Make known the names that each of a room's modules registers when it is imported."""
@@ -73,11 +75,11 @@ class Registry(MutableMapping[str, T]):
         if self._modules.get(name, module) != module:
             import_module(self._modules[name])  # now: later, ours would replace the plugin's
         if module.partition(".")[0] != "mpisim":  # modules register their classes when imported
-            package = _state.current
-            if package and self.knows(name):
-                owner = self._owners.get(name, "mpisim")
-                raise InputError(f"{self.kind} {name!r} is taken by {owner}; rename it")
-            self._owners[name] = package or "another plugin"
+            plugin, owner = _state.current, self._owners.get(name)
+            if plugin and self.knows(name) and not (owner and owner.gives_way_to(plugin)):
+                taken = owner.name if owner else "mpisim"
+                raise InputError(f"{self.kind} {name!r} is taken by {taken}; rename it")
+            self._owners[name] = plugin or Plugin("another plugin")
         self.aliases.pop(name, None)
         self._objects[name] = value
 
@@ -102,6 +104,7 @@ def registered(kinds: MutableMapping[str, T], name: str) -> Callable[[T], T]:
     """Decorator: make a class or a function known as it is."""
 
     def register(made: T) -> T:
+        _require_complete(made)
         kinds[name] = made
         return made
 
@@ -113,11 +116,21 @@ def named(kinds: MutableMapping[str, Any], name: str) -> Callable[[type[T]], typ
 
     def register(cls: type[T]) -> type[T]:
         made = dataclasses.dataclass(eq=False)(cls)
+        _require_complete(made)
         made.name = name  # type: ignore[attr-defined]
         kinds[name] = made
         return made
 
     return register
+
+
+def _require_complete(made: Any) -> None:
+    """`InputError` for a class without some of the methods that it must have."""
+    methods = {name: getattr(made, name) for name in getattr(made, "__abstractmethods__", ())}
+    if methods:
+        given = {name: ", ".join(signature(one).parameters) for name, one in methods.items()}
+        missing = ", ".join(f"{name}({words})" for name, words in sorted(given.items()))
+        raise InputError(f"{made.__module__}.{made.__qualname__}: define {missing}")
 
 
 def table_of(part: Any) -> dict[str, Any]:
@@ -149,24 +162,49 @@ class Spec:
         object.__setattr__(self, name, value)
 
 
-# plugins of installed packages
+# what loads plugins, and those of installed packages
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Plugin:
+    """What is loaded, once; ``name``: in messages.
+
+    again : what an older one of the same name has registered gives way
+    """
+
+    name: str
+    again: bool = False
+
+    def gives_way_to(self, other: Plugin) -> bool:
+        """Whether ``other`` is this one, loaded again."""
+        return other.again and other is not self and other.name == self.name
 
 
 @dataclasses.dataclass
 class _State:
     """What this process has loaded.
 
-    current : the package that is being imported; empty if none is
+    current : what is being imported; None if nothing is
     homes : {top-level module: package} of all entry points
     """
 
     done: bool = False
     failed: str = ""
-    current: str = ""
+    current: Plugin | None = None
     homes: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
 _state = _State()
+
+
+@contextmanager
+def loading(plugin: Plugin) -> Iterator[None]:
+    """Meanwhile names are registered for a plugin, which may take none that is known."""
+    before, _state.current = _state.current, plugin
+    try:
+        yield
+    finally:
+        _state.current = before
 
 
 def load_packages() -> None:
@@ -181,15 +219,13 @@ def load_packages() -> None:
     _state.done = True
     for entry in _entries():
         package = _state.homes[entry.module.partition(".")[0]]
-        _state.current = package
         try:
-            entry.load()
+            with loading(Plugin(package)):
+                entry.load()
         except (Exception, SystemExit) as error:
             why = import_failure(error, __file__)
             _state.failed = f"plugin package {package}: cannot be loaded: {why}"
             raise InputError(_state.failed) from None
-        finally:
-            _state.current = ""
 
 
 def installed_packages() -> list[str]:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
 from mpisim.core import machine
@@ -19,6 +19,7 @@ _UNSAFE = re.compile(
 )
 LONGEST = 20_000  # characters of a message: a deep traceback
 _reported: set[str] = set()
+_silent = False
 live: list[Callable[[], None]] = []  # erases the line that a terminal shows now, if there is one
 
 
@@ -51,9 +52,20 @@ def report(text: str) -> None:
         print(printable(text), file=sys.stderr, flush=True)
 
 
+@contextlib.contextmanager
+def without_remarks() -> Iterator[None]:
+    """Meanwhile `report_once` says nothing."""
+    global _silent
+    _silent = True
+    try:
+        yield
+    finally:
+        _silent = False
+
+
 def report_once(text: str, kind: str = "") -> None:
     """`report`, on rank 0 alone, and once in a process: each text, or one of its ``kind``."""
-    if machine.launched_rank() == 0 and (kind or text) not in _reported:
+    if not _silent and machine.launched_rank() == 0 and (kind or text) not in _reported:
         _reported.add(kind or text)
         report(text)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from mpisim.comm.communicators import Comm, all_ranks
 from mpisim.comm.job import all_or_none
+from mpisim.core.files import require_log_name
 from mpisim.core.machine import usable_cores
 from mpisim.runs import loop
 from mpisim.runs.experiment import Experiment
@@ -21,6 +22,8 @@ from mpisim.runs.record import Output
 from mpisim.runs.stop import StopSignals
 from mpisim.runs.sweep import executor, grid
 from mpisim.runs.sweep.points import Point, Spread
+
+Source = str | os.PathLike | Mapping[str, Any]  # a TOML file, or its content
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -66,7 +69,7 @@ class Result:
 
 
 def run(
-    experiment: Experiment,
+    experiment: Experiment | Source,
     comm: Comm | None = None,
     log: str | os.PathLike | None = None,
     quiet: bool = True,
@@ -80,7 +83,8 @@ def run(
 
     Parameters
     ----------
-    experiment : Experiment
+    experiment : Experiment, path or dict
+        A TOML file, or its content, will do.
     comm : Comm
         All ranks of the job unless given. Ranks beyond ``run.ranks`` of the experiment sleep.
     log : path
@@ -98,25 +102,39 @@ def run(
     Raises
     ------
     InputError
-        If the experiment is not valid. A run that diverges raises nothing; its status is
-        "diverged".
+        If the experiment, or the name of the log, is not valid. A run that diverges raises
+        nothing; its status is "diverged".
     """
     used = comm or all_ranks()
-    path = None if log is None else Path(log)
+    path = None if log is None else require_log_name(Path(log), "log")
     how = force, resume, accept_changes, "mpisim.run", quiet
     output = Output(path, *how, keep=True, track=track)
 
     def body() -> Result:
+        made = experiment if isinstance(experiment, Experiment) else _made_of(experiment)
         with StopSignals("resume=True continues") as signals, locked(used, path):
-            end = loop.run_on_its_ranks(experiment, used, output, signals)
+            end = loop.run_on_its_ranks(made, used, output, signals)
         rows, attributes = used.bcast((end.columns, end.attributes))
         return Result(end.status, end.x, rows, attributes, path)
 
     return all_or_none(used, body)
 
 
+def _made_of(source: Source) -> Experiment:
+    if isinstance(source, Mapping):
+        return Experiment.from_dict(copy.deepcopy(dict(source)))
+    return Experiment.load(source)
+
+
+def grid_of(source: Source, settings: Sequence[str]) -> tuple[Path, list[dict[str, Any]]]:
+    """The folder and the points of a grid, as `sweep` takes it."""
+    if isinstance(source, Mapping):
+        return grid.points(copy.deepcopy(dict(source)), list(settings), "logs/sweep")
+    return grid.read(Path(source), list(settings))
+
+
 def sweep(
-    source: str | os.PathLike | Mapping[str, Any],
+    source: Source,
     folder: str | os.PathLike | None = None,
     comm: Comm | None = None,
     settings: Sequence[str] = (),
@@ -154,10 +172,7 @@ def sweep(
         One for each experiment, with its log and how it ended, in the order of running.
     """
     used = comm or all_ranks()
-    if isinstance(source, Mapping):
-        named, points = grid.points(copy.deepcopy(dict(source)), list(settings), "logs/sweep")
-    else:
-        named, points = grid.read(Path(source), list(settings))
+    named, points = grid_of(source, settings)
     place = Path(folder) if folder is not None else named
     processes = len(usable_cores()) if jobs == "auto" else jobs
     how = "mpisim.sweep", accept_changes, Spread(ranks_per_run, processes, separate=separate)

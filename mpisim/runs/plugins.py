@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mpisim.core.errors import InputError, import_failure
+from mpisim.core.registry import Plugin, loading
 
 _files: set[str] = set()  # that have been loaded
 
@@ -35,11 +36,13 @@ def load(value: object) -> list[str]:
     for name in names:
         try:
             if name.endswith(".py"):
-                _load_file(Path(name).resolve())
+                path = Path(name).resolve()
+                with loading(Plugin(path.stem, again=True)):
+                    _load_file(path)
             elif not all(part.isidentifier() for part in name.split(".")):
                 raise InputError("neither the name of a module nor the path of a .py file")
             else:
-                with _first_on_path(Path.cwd()):
+                with _first_on_path(Path.cwd()), loading(Plugin(name, again=True)):
                     importlib.import_module(name)
         except (Exception, SystemExit) as error:
             why = import_failure(error, __file__)

@@ -23,6 +23,7 @@ import numpy as np
 from mpisim.comm.communicators import Comm, OneProcess
 from mpisim.core.errors import MethodError, MpisimError
 from mpisim.core.imports import PACKAGE
+from mpisim.core.terminal import without_remarks
 from mpisim.runs import api
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.labels import Tables
@@ -119,7 +120,8 @@ def one_line(error: BaseException) -> str:
 def run(tables: Tables, log: Path, comm: Any = None, rounds: int = LAST, **how: Any) -> None:
     """Run an experiment on ``comm``, by default in this process."""
     tables = tables | {"run": tables["run"] | {"rounds": rounds}}
-    api.run(Experiment.from_dict(tables), comm or OneProcess(), log, **how)  # type: ignore[arg-type]
+    with without_remarks():  # that a compressor is biased, say, is no mistake
+        api.run(Experiment.from_dict(tables), comm or OneProcess(), log, **how)  # type: ignore[arg-type]
 
 
 def require_same(log: Path, other: Path) -> None:

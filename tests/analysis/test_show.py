@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
+from mpisim.analysis import labels
 from mpisim.analysis.show import in_order, show_text
 from mpisim.cli import main
 from mpisim.runs.log.reader import read
@@ -106,6 +107,9 @@ def test_a_log_without_rows_or_optional_columns(make_log):
     assert "paper" not in text.replace("paper's", "") and "oracle" not in text
 
 
+FEDAVG = [("fedavg", {"participants": 5}), ("fedavg", {}), ("gd", {})]
+
+
 @pytest.fixture
 def folder(make_log):
     """Three runs, one of them in a folder below."""
@@ -137,6 +141,15 @@ def test_rows_have_what_varies_and_how_runs_ended(rows):
     assert (deep["round"], deep["bits_per_worker"]) == ("50", str(320.0 * 50 + 4000))
     assert float(deep["grad_norm_sq"]) == np.exp(-0.1 * 3 * 50)
     assert float(deep["seconds"]) == pytest.approx(1.8)
+
+
+def test_a_key_that_only_some_runs_of_a_method_have_varies():
+    some, all_, other = ({"method": {"name": n} | k} for n, k in FEDAVG)
+    assert labels.columns([some, all_, other]) == {
+        "method.name": ["fedavg", "fedavg", "gd"],
+        "method.participants": [5, None, None],
+    }
+    assert labels.settings([some, other]).fixed == {"method.participants": 5}
 
 
 def test_order(rows):

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+import mpisim
 from mpisim.analysis.tune import CRITERIA, best
 from mpisim.core.errors import InputError
 from tests.helpers import forged
@@ -87,6 +88,15 @@ def test_a_cost_needs_an_accuracy(base, tmp_path):
     for criterion in COSTS:
         with pytest.raises(InputError, match="has no accuracy to reach, such as grad_norm_sq; ch"):
             best(points, criterion)
+
+
+def test_a_criterion_that_does_not_fit_is_refused_before_anything_runs(base, tmp_path, command):
+    file = write(tmp_path, "multiples = [0.5]", base)
+    line = command("tune", file, "--out", tmp_path / "logs", "--criterion", "bits", code=2)
+    assert "run.stop has no accuracy to reach" in line
+    with pytest.raises(InputError, match="no accuracy to reach"):
+        mpisim.tune(file, tmp_path / "logs", criterion="bits")
+    assert not (tmp_path / "logs").exists()
 
 
 SAMPLE = BASE.format(data="sample").replace('"gd"', '"dcgd"').replace("workers = 1", "workers = 3")

@@ -72,6 +72,7 @@ def test_lists_have_a_line_for_each_name(command):
         ["g", "the", "server"],
     ]
     assert "kept between rounds" not in command("methods", "dcgd")
+    assert "keys" not in command("compressors", "identity")
 
 
 def programs(parser, words=()):

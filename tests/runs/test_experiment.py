@@ -224,6 +224,49 @@ def test_what_cannot_be_loaded_is_one_line(name, folder):
             plugins.load(name)
 
 
+MARINA_AGAIN = """
+import mpisim
+@mpisim.method("marina")
+class Mine(mpisim.Estimator):
+    start = estimate = None
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        (PLUGIN.replace("firstk", "randk"), "compressor 'randk' is taken by mpisim"),
+        (MARINA_AGAIN, "method 'marina' is taken by mpisim"),
+        (PLUGIN, "compressor 'firstk' is taken by first_k"),
+        (2 * PLUGIN.replace("firstk", "mine"), "compressor 'mine' is taken by other"),
+    ],
+)
+def test_a_file_takes_no_name_that_is_known(text, taken, folder):
+    plugins.load("first_k.py")
+    file = folder / "other.py"
+    file.write_text(text)
+    for _ in range(2):
+        with pytest.raises(InputError, match=rf"other\.py:\d+: {taken}; rename it$"):
+            plugins.load("other.py")
+    file.write_text(PLUGIN.replace("firstk", "mine"))
+    plugins.load("other.py")
+    plugins.load("sub/first_k.py")  # a file of the same name is loaded in its place
+
+
+INCOMPLETE = """
+import mpisim
+@mpisim.compressor("incomplete")
+class M5(mpisim.Compressor):
+    def compress(self, v, draw): pass
+"""
+
+
+def test_what_a_class_lacks_is_one_line(folder):
+    (folder / "m5.py").write_text(INCOMPLETE)
+    with pytest.raises(InputError, match=r"m5\.py:3: m5\.M5: define form\(self, draw\)$"):
+        plugins.load("m5.py")
+
+
 @pytest.mark.parametrize("value", [3, "", [""], ["a", 1], {"a": 1}, True])
 def test_other_values_are_refused(value):
     with pytest.raises(InputError, match=r"^plugin: .* is not allowed; it must be the name of a"):

@@ -124,6 +124,10 @@ def test_a_new_study_runs_as_it_is(tmp_path, monkeypatch, command):
     assert "10 of them complete before" in command("study", "papers/mine", "fig1")
     assert "drawn, 2 hold; 10 of 10 runs done" in command("study", "papers/mine")
     assert "papers/mine: exists already" in command("new", "study", "papers/mine", code=2)
+    grid = Path("papers/mine/fig1.toml")
+    grid.write_text(grid.read_text() + "multiples = [0.25, 1.0]\n")
+    assert "mine-fig1: 2 not decided\n" in command("study", "papers/mine", "fig1")
+    assert "edge of the grid" in Path("figures/mine-fig1.claims.json").read_text()
 
 
 def test_a_figure_of_an_older_version_is_to_be_drawn_again(made, tmp_path, monkeypatch, command):

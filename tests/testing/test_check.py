@@ -74,8 +74,10 @@ def test_a_mistake_is_seen(name, plugin, one_process):
 def test_what_is_right_passes(plugin, one_process, capsys):
     text = COMPRESSOR + METHOD.replace("Mine", "Ours") + PROBLEM.replace("Mine", "Squares")
     assert main(["check", str(plugin(text, "right"))]) == 0
-    output = capsys.readouterr().out
-    assert " 0 failed, " in output and output.count("there is no mpirun on PATH") == 6
+    output, errors = capsys.readouterr()
+    assert (
+        errors == "" and " 0 failed, " in output and output.count("there is no mpirun on PATH") == 6
+    )
 
 
 BUILT_IN = {

@@ -226,6 +226,8 @@ def test_points_take_as_long_as_those_of_their_size():
     """Size 100 in 10 s, size 1 in 5 s: not 1/100 of it. Two at a time, so half of what is left."""
     pace = Pace(progress_points(100, 1, 1, 100, 1), 0.0)
     assert pace.left(1.0) == ""
+    pace.forecast({0: 1.0}, {0})
+    assert pace.left(0.0) == ", about 2.0 s left" and pace.left(4.0) == ""
     pace.ran(0, 10.0)
     assert pace.left(5.0) == ", about 5.2 s left"  # 100 took 5 s, 103 are left
     pace.ran(1, 4.0)
