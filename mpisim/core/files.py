@@ -260,7 +260,8 @@ class FileLock:
 
 def require_log_name(path: Path, where: str) -> Path:
     """The path of a log; `InputError` where its name does not end in .h5: nothing would find it."""
-    file = path.is_file() or not path.exists()  # what is a folder, say, is refused as such
+    # what is a folder, say, or too long, is refused as such
+    file = os.path.isfile(path) or not os.path.lexists(path)
     if file and path.suffix != ".h5":
         raise InputError(f"{where}: {str(path)!r} does not end in .h5")
     return path
