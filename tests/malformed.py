@@ -118,7 +118,7 @@ CASES: list[tuple[str, list[str], list[str]]] = [
     ),
     ("bytes that are not UTF-8", run("title=\udcff"), ["title", "UTF-8"]),
     ("too long a name", words("out {d}/" + 300 * "x" + ".h5"), ["File name too long"]),
-    ("too long a name beside the log", words("out {d}/" + 250 * "x" + ".h5"), ["File name too long"]),
+    ("too long beside the log", words("out {d}/" + 250 * "x" + ".h5"), ["File name too long"]),
     ("a name with a line", ["new", "compressor", "x\n"], ["is not allowed as a name"]),
     ("not UTF-8 for the log", words("out {d}/\udcff.h5"), ["udcff.h5", "UTF-8"]),
 ]
