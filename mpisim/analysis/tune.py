@@ -15,7 +15,7 @@ from mpisim.analysis.labels import LEFT_OUT
 from mpisim.analysis.run_groups import IGNORED, groups_of, once, require_alike
 from mpisim.core.errors import InputError
 from mpisim.core.files import write_json
-from mpisim.core.schema import choose
+from mpisim.core.schema import check_type, choose
 from mpisim.runs.labels import Tables, by_key, differences, flatten
 from mpisim.runs.log.reader import Log, damaged, read_all
 from mpisim.runs.stop import COMPLETE, DIVERGENCE, stop_of
@@ -141,6 +141,8 @@ def require_fit(criterion: str, configs: Iterable[Tables]) -> None:
     names = {cost: [n for n, c in CRITERIA.items() if c.cost == cost] for cost in (True, False)}
     allowed = " or ".join(names[not rule.cost])
     for config in configs:
+        run = check_type(config.get("run", {}), dict, "run")
+        check_type(run.get("stop", {}), dict, "run.stop")
         accuracies = stop_of(config).accuracies
         if accuracies and not rule.cost:
             why = f"run.stop.{accuracies[0]} ends the runs at unequal costs"

@@ -220,9 +220,7 @@ class Network(SideChannel):
         return self.arrays.placed(rows)
 
     def _received(self, message: Message) -> Message:
-        """A message that is decoded where this rank's vectors live."""
-        if self.arrays is HOST:
-            return message
+        """A message that is decoded on the device where this rank's vectors live."""
         from mpisim.wire.placed import placed
 
         return placed(message, self.arrays.device)

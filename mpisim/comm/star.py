@@ -25,7 +25,7 @@ from mpisim.comm.clock import (
 from mpisim.comm.ledger import Ledger
 from mpisim.comm.network import LazyUpload, Network, Upload, compressed
 from mpisim.compressors.base import Compressor
-from mpisim.core.arrays import to_host
+from mpisim.core.arrays import HOST, to_host
 from mpisim.core.lazy_rows import blocks
 from mpisim.core.numerics.sums import add_by_run, sum_blocks
 from mpisim.core.rng import Draw
@@ -54,7 +54,9 @@ class Star(Network):
             return self.arrays.placed(rows.astype(message.form.precision.arithmetic))
         clients = upload.draw.clients
         senders = self.n if clients is None else len(clients)
-        return self._received(message).total() / max(senders, 1)
+        if self.arrays is not HOST:
+            message = self._received(message)
+        return message.total() / max(senders, 1)
 
     def average(self, upload: Upload | LazyUpload) -> np.ndarray:
         """The mean of the workers' messages, sent back to all of them as a dense vector (d,)."""
@@ -89,7 +91,9 @@ class Star(Network):
             data, sizes = self._broadcast(form, packed)
         self.clock.to(DECODE)
         message = sent.arrived(packed) if self.ranks == 1 else form.decode(data, sizes)
-        rows = self._received(message).decoded()
+        if self.arrays is not HOST:
+            message = self._received(message)
+        rows = message.decoded()
         decoded = rows if v.ndim == 2 else rows[0]
         if self.is_server:
             lengths = LENGTH_BITS if form.sizes is None else 0
@@ -129,7 +133,10 @@ class Star(Network):
         else:
             data, sizes = self._scatter(form, packed, draw.clients)
         self.clock.to(DECODE)
-        rows = self._received(form.decode(data, sizes)).decoded()
+        message = form.decode(data, sizes)
+        if self.arrays is not HOST:
+            message = self._received(message)
+        rows = message.decoded()
         self.clock.to(COMPUTE)
         return rows
 

@@ -28,7 +28,7 @@ class Registry(MutableMapping[str, T]):
 
     A module of mpisim is imported when something in it is looked up, not when names are listed. The
     plugins of installed packages are imported when an unknown name is looked up, or all names are
-    listed. No plugin that is loaded may replace anything; what a program defines itself may.
+    listed. No plugin may take a name of mpisim's or of a package; what a program defines itself may.
 
     kind : of what is named, for messages
     aliases : {another spelling: name}; a plugin may take it for its own
@@ -169,15 +169,15 @@ class Spec:
 class Plugin:
     """What is loaded, once; ``name``: in messages.
 
-    again : what an older one of the same name has registered gives way
+    again : the user named it; what it registers gives way to what the user names later
     """
 
     name: str
     again: bool = False
 
     def gives_way_to(self, other: Plugin) -> bool:
-        """Whether ``other`` is this one, loaded again."""
-        return other.again and other is not self and other.name == self.name
+        """Whether ``other`` may take the names of this one."""
+        return self.again and other.again and other is not self
 
 
 @dataclasses.dataclass
