@@ -28,7 +28,7 @@ class Registry(MutableMapping[str, T]):
 
     A module of mpisim is imported when something in it is looked up, not when names are listed. The
     plugins of installed packages are imported when an unknown name is looked up, or all names are
-    listed. No plugin may take a name of mpisim's or of a package; what a program defines itself may.
+    listed. No plugin may take a name of mpisim's or of a package; what a program defines may.
 
     kind : of what is named, for messages
     aliases : {another spelling: name}; a plugin may take it for its own
