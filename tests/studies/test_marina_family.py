@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 import tomli_w
 
-from mpisim.analysis.study import complete_logs
+from mpisim.analysis.claims import Evidence, Verdict
+from mpisim.analysis.curves import Axis
+from mpisim.analysis.study import BestSteps, complete_logs
 from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange
 from mpisim.runs.log.reader import read
 from run.dasha import figures
 from run.dasha.figures import BITS as SENT
 from run.dasha.figures import best, up_to
-from run.permk import measure_mg, mg, table5
+from run.permk import comparison, measure_mg, mg, table5
 from tests.comm.jobs import python
 from tests.studies.conftest import ROUNDS
 
@@ -195,3 +197,46 @@ def test_an_uncompressed_round_is_seen(logs, extra):
     assert compressed.verdict == "holds"
     *_, compressed = figures.fig1(logs(bits + extra * (ROUNDS > 30)))
     assert compressed.verdict == "does not hold"
+
+
+def saved(seeds, by_target):
+    """A comparison on record with these ratios and bounds."""
+    table = {t: {"ratios": ratios, "bounds": bounds} for t, (ratios, bounds) in by_target.items()}
+    numbers = {"seeds": seeds, "of": "f(x^0)", "first": 0.1, "by_target": table, "fewest": 1}
+    return Evidence("", "", Verdict.HOLDS, numbers, word="fewer")
+
+
+def test_gains_are_judged_at_every_target():
+    """Larger at first and smaller in the end: at one target alone that could not cross."""
+    low = saved([1, 2, 3], {"0.1": ([2.0] * 3, [0] * 3), "0.01": ([2.0] * 3, [0] * 3)})
+    high = saved([3, 2], {"0.1": ([5.0, 4.0], [0, 0]), "0.01": ([1.0, 1.0], [0, 0])})
+    one = comparison.of_gains("", low, high)
+    assert one.verdict is Verdict.CROSSES and one.numbers["seeds"] == [2, 3]
+    assert one.numbers["by_target"]["0.1"]["ratios"] == [2.0, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "bound"), [(0, 1, 1), (1, 0, -1), (-1, 1, 1), (1, 1, None), (-1, -1, None)]
+)
+def test_bounds_of_a_gain(below, above, bound):
+    """Two bounds on one side give none of their ratio."""
+    low, high = saved([1], {"0.1": ([2.0], [below])}), saved([1], {"0.1": ([3.0], [above])})
+    table = comparison.of_gains("", low, high).numbers["by_target"]
+    assert [one["bounds"] for one in table.values()] == ([] if bound is None else [[bound]])
+
+
+def test_costs_without_the_dense_g_0(make_log):
+    """All send 32 d bits before their first step, which hide most of the ratio of 4."""
+    k = np.arange(51)
+    bits = {"paper_bits_up": 5 * np.where(k > 0, 32 * 113 + 32 * (k - 1), 0)}
+    sides = [
+        BestSteps({1.0: [read(make_log(rate=rate, columns=bits))]}, 1.0, [0.5, 1.0, 2.0], None, "")
+        for rate in (1.0, 0.25)
+    ]
+    axes = Axis("paper_bits_up", log=False), Axis("bits_up", log=False)
+    one = comparison.against("", sides, axes)
+    with_g0, without = (
+        table["0.01"]["ratios"]
+        for table in (one.numbers["by_target"], one.numbers["other_costs"]["row 0"])
+    )
+    assert with_g0 == [pytest.approx((113 + 18) / (113 + 4))] and without == [18 / 4]
