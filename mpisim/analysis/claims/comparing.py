@@ -134,11 +134,11 @@ def compare(
     Runs are compared on each seed that both have, at every target that every seed decides; `judge`
     makes the verdict. A target is a share of ``y`` at the start of its seed. A run that was cut off
     above it needs more than its budget, a bound where the other got there for less. Targets below
-    the noise floor of a run decide nothing. The
-    costs without row 0, and with framing, are on record beside those on ``x``; ``first`` has the
-    axes of both sides for the former where the first message is not in row 0. ``exact``: the runs
-    draw nothing, and one stands for all seeds. A side whose runs differ in more than the seed and
-    the keys ``over`` is refused: see `one_setting`.
+    the noise floor of a run, or where only rounding is left, decide nothing. The costs without row
+    0, and with framing, are on record beside those on ``x``; ``first`` has the axes of both sides
+    for the former where the first message is not in row 0. ``exact``: the runs draw nothing, and
+    one stands for all seeds. A side whose runs differ in more than the seed and the keys ``over``
+    is refused: see `one_setting`.
     """
     both = pairs(less, more, x.timed, over)
     if not both:

@@ -186,7 +186,7 @@ class Clocked(Estimator):
     """A method whose rounds take seconds on the clock of a fleet."""
 
     now = Shared("seconds on the clock of a simulated fleet")
-    spent = Shared("those of computing whose messages have arrived, over all workers")
+    spent = Shared("seconds of computing whose messages have arrived there, over all workers")
 
     @property
     def idle_share(self) -> float:
