@@ -26,6 +26,7 @@ PAPER = {  # homogeneity: {t: ratio}
     0.0: {10: 18.83, 300: 2.31, 600: 1.69, 900: 1.30},
 }
 NAMES = {0.9: "homogeneous", 0.0: "heterogeneous"}
+APART = 1.22  # how many times higher than the one below the name of a line is at least
 COLOURS = {0.9: style.COLOURS[2], 0.0: style.COLOURS[1]}
 
 
@@ -77,10 +78,11 @@ def mean(values: Ratios, t: int) -> float:
 def draw(logs: list[Log]) -> Any:
     """The ratio over the rounds: the best step, the others thinner, and the paper's table.
 
-    Each line has its step at the end, and the best one the range of its seeds.
+    Each line has its step at the end, above the others' where they meet, and the best one the range of its seeds.
     """
     groups = ratios(logs)
     figure, ((panel,),) = panels.grid(1, 1, (5.2, 3.4))
+    names: list[tuple[float, str, str]] = []
     for p, steps in groups.items():
         colour, table = COLOURS.get(p, "black"), PAPER.get(p, {})
         for place, (step, group) in reversed(list(enumerate(steps.items()))):
@@ -92,10 +94,14 @@ def draw(logs: list[Log]) -> Any:
                     *((min(v.values()), max(v.values())) for v in group.values()), strict=True
                 )
                 panel.fill_between(list(group), *ends, color=colour, alpha=0.15)
-            text = f" $2^{{{log2(step * FEATURES):.0f}}} / {FEATURES}$"
-            panel.text(max(group), values[-1], text, color=colour, fontsize=7, va="center")
+            power = round(log2(step * FEATURES))
+            names.append((values[-1], f"  $2^{{{power}}} / {FEATURES}$", colour))
         panel.plot(list(table), list(table.values()), "o", color=colour)
     panels.dress(panel, ROUNDS, RATIO, "t", RATIO.label(logs[0]))
+    end, height = max(max(group) for steps in groups.values() for group in steps.values()), 0.0
+    for value, text, colour in sorted(names):
+        height = max(value, APART * height)
+        panel.text(end, height, text, color=colour, fontsize=7, va="center")
     entries = panels.entries_of(
         {rf"$\hat p$ = {p:g}": (COLOURS.get(p, "black"), "-") for p in groups}
     )
