@@ -34,7 +34,6 @@ from tools.gallery import GALLERY, gallery
 ROOT = Path(__file__).parents[2]
 SECONDS = 12.0  # that the runs of a comparison took
 # Their grids have ten seeds; what is on record has five.
-TO_RUN_AGAIN = {"saq-fig5", "saq-fig8"}
 LONG = {"fleet-seconds", "fleet-countries"}  # the runs with five seeds take 15 s, the others one
 FIVE = r"([<>] )?\S+ times \(95%: \S+ to \S+, [5-9] seeds"
 HOLDS, FAILS, CROSSES, TIE, UNDECIDED = Verdict
@@ -310,7 +309,7 @@ def test_ten_seeds_where_five_do_not_decide():
             open_ = [one["measured"] for one in pieces if one["verdict"] == "not decided"]
             if any(re.match(FIVE, text) for text in open_):
                 few.add(f"{of['study']}-{of['figure']}")
-    assert few == TO_RUN_AGAIN | LONG
+    assert few == LONG
 
 
 def test_ratios_without_targets_are_comparisons_too():
