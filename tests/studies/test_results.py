@@ -33,7 +33,6 @@ from tools.gallery import GALLERY, gallery
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 12.0  # that the runs of a comparison took
-# Their grids have ten seeds; what is on record has five.
 LONG = {"fleet-seconds", "fleet-countries"}  # the runs with five seeds take 15 s, the others one
 FIVE = r"([<>] )?\S+ times \(95%: \S+ to \S+, [5-9] seeds"
 HOLDS, FAILS, CROSSES, TIE, UNDECIDED = Verdict
