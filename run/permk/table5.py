@@ -78,7 +78,8 @@ def mean(values: Ratios, t: int) -> float:
 def draw(logs: list[Log]) -> Any:
     """The ratio over the rounds: the best step, the others thinner, and the paper's table.
 
-    Each line has its step at the end, above the others' where they meet, and the best one the range of its seeds.
+    Each line has its step at the end, above the others' where they meet. The best one has the range
+    of its seeds.
     """
     groups = ratios(logs)
     figure, ((panel,),) = panels.grid(1, 1, (5.2, 3.4))
