@@ -165,7 +165,7 @@ def run_line(line: str) -> None:
 
 
 def test_readme(tmp_path, monkeypatch):
-    """The experiment, the plugin and the notebook cell of README."""
+    """The experiment, the plugin with its commands, and the notebook cell of README."""
     monkeypatch.chdir(tmp_path)
     readme = (DOCS.parent / "README.md").read_text()
     blocks = re.findall(r"(?:^(?:    .*)?\n)+", readme, re.M)
@@ -178,7 +178,8 @@ def test_readme(tmp_path, monkeypatch):
     )
     Path("first.toml").write_text(experiment.replace("rounds = 500", "rounds = 50"))
     Path("window.py").write_text(source)
-    assert main([*shlex.split(command)[1:], "--out", "log.h5"]) == 0
+    for line in command.splitlines():
+        assert main(shlex.split(line)[1:]) == 0
     names: dict = {}
     exec(cell, names)
     assert names["result"].status == "done"
