@@ -15,6 +15,7 @@ from mpisim.cli import main
 from mpisim.testing import NotChecked
 from tests.comm.jobs import HANG_SECONDS
 from tests.helpers import settings, table
+from tests.resumes import differences
 from tools import notebook
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -63,6 +64,18 @@ def test_extending(tmp_path, monkeypatch, command):
         command("run", "--plugin", "mine_extended.py", *words, "--out", "log.h5", "--force")
         log = mpisim.load("log.h5")[0]
         assert log.columns["loss"][-1] < log.columns["loss"][0]
+
+
+def test_the_method_of_extending_is_diana(tmp_path, monkeypatch, command):
+    """On the tutorial's experiment its log is that of ``diana``; summed means would drift."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine_diana.py").write_text("\n\n".join(examples("how-to/extending.md")))
+    Path("first.toml").write_text(BLOCK.search(pages("tutorial/first-run"))[3])
+    command("data", "sample")
+    for name in ("my-diana", "diana"):
+        given = settings(f"method.name={name}", "run.rounds=100")
+        command("run", "first.toml", "--plugin", "mine_diana.py", *given, "--out", f"{name}.h5")
+    assert differences(Path("my-diana.h5"), Path("diana.h5")) == []
 
 
 @pytest.fixture
@@ -152,7 +165,7 @@ def run_line(line: str) -> None:
 
 
 def test_readme(tmp_path, monkeypatch):
-    """The experiment, the plugin and the notebook cell of README."""
+    """The experiment, the plugin with its commands, and the notebook cell of README."""
     monkeypatch.chdir(tmp_path)
     readme = (DOCS.parent / "README.md").read_text()
     blocks = re.findall(r"(?:^(?:    .*)?\n)+", readme, re.M)
@@ -165,7 +178,8 @@ def test_readme(tmp_path, monkeypatch):
     )
     Path("first.toml").write_text(experiment.replace("rounds = 500", "rounds = 50"))
     Path("window.py").write_text(source)
-    assert main([*shlex.split(command)[1:], "--out", "log.h5"]) == 0
+    for line in command.splitlines():
+        assert main(shlex.split(line)[1:]) == 0
     names: dict = {}
     exec(cell, names)
     assert names["result"].status == "done"

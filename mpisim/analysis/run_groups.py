@@ -161,7 +161,7 @@ def _is_digest(key: str) -> bool:
 def once(logs: Iterable[Log], over: Collection[str] = ()) -> list[Log]:
     """Of a group the longest log of each seed, whatever files there are.
 
-    `InputError` names two complete ones whose rows, clocks apart, are unequal where both have one.
+    `InputError` names two complete ones whose rows differ, except for clocks, where both have one.
     """
 
     def settings(log: Log) -> str:

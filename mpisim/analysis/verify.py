@@ -153,7 +153,7 @@ def examine(log: Log, again: bool, trusted: bool, comm: Any) -> Iterator[Check]:
             yield Check("stopped", done=False, stopped=status)
             return
         ranks = f"{comm.size} rank{'s' * (comm.size > 1)}"
-        text = f"every row of a second run on {ranks}, clocks apart"
+        text = f"every row of a second run on {ranks}, except for the clocks"
         yield comm.bcast(Check(text, tuple(problems)))
 
 

@@ -60,7 +60,7 @@ class Run:
     columns : further columns of the log: "pi", "estimates", "adaptive", "denominators",
         "layers", "points", "uniform"
     debug : poison what a method must not use, and compare the ranks after each round; a method that
-        is wrong ends the run with a line. The log is the same, clocks apart
+        is wrong ends the run with a line. The log is the same, except for the clocks
     stop : conditions that end the run before ``rounds``
     """
 

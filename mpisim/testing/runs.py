@@ -125,13 +125,13 @@ def run(tables: Tables, log: Path, comm: Any = None, rounds: int = LAST, **how: 
 
 
 def require_same(log: Path, other: Path) -> None:
-    """Two logs agree, clocks apart."""
+    """Two logs agree, except for the clocks."""
     different = differences(log, other)
     demand(not different, f"{', '.join(different)} differ")
 
 
 def differences(log: Path, other: Path) -> list[str]:
-    """What two logs differ in, clocks apart."""
+    """What two logs differ in, except for the clocks."""
     first, second = _content(log), _content(other)
     return [name for name in sorted(first | second) if first.get(name) != second.get(name)]
 

@@ -1,4 +1,4 @@
-"""Steps of methods whose papers could not be read, derived here from Lyapunov functions.
+"""Steps of methods for which no theorem is quoted, derived here from Lyapunov functions.
 
 gamma is the step of x+ = x - gamma g, D = x+ - x, and f has a bound from below. As in the PermK
 paper, for smooth f,

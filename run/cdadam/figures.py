@@ -1,4 +1,4 @@
-"""CD-Adam: communication-compressed adaptive gradient method for distributed optimisation."""
+"""Communication-compressed adaptive gradient method for distributed nonconvex optimization."""
 
 from collections.abc import Callable, Collection, Iterable
 from functools import partial

@@ -1,4 +1,4 @@
-"""Permutation compressors for provably faster distributed non-convex optimisation."""
+"""Permutation compressors for provably faster distributed nonconvex optimization."""
 
 from functools import partial
 from typing import Any

@@ -71,7 +71,7 @@ def together(experiments, folder, watch=None):
 
 
 def require_same(experiments, folder, logs=None):
-    """Each log is that of its run alone, clocks apart; ``logs``: of those that ran before."""
+    """Except for the clocks, each log is its run's alone; ``logs``: of those that ran before."""
     logs = logs or together(experiments, folder)[1]
     for i, (one, log) in enumerate(zip(experiments, logs, strict=True)):
         alone = folder / f"alone-{i}.h5"

@@ -74,7 +74,7 @@ class Log:
 
     @property
     def digest(self) -> str:
-        """Of all rows, clocks apart: the same wherever the experiment runs."""
+        """Of all rows, except for the clocks: the same wherever the experiment runs."""
         return digest(self.table(clocks=False))
 
     @property
