@@ -38,9 +38,9 @@ class Constants:
     L_i : array, shape (n,)
         Of each f_i.
     L : float
-        Of f (the PermK paper's L_-).
+        Of f (the PermK paper's ``L_-``).
     L_plus, L_pm : float
-        L_+ and L_± of the PermK paper, Assumption 2 and Definition 4.
+        ``L_+`` and ``L_±`` of the PermK paper, Assumption 2 and Definition 4.
     cal_L_i : array, shape (n,)
         max_j L_ij over a worker's samples, an upper bound of cal-L_i of MARINA's Assumption 3.1.
     mu : float or None
