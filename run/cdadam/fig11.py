@@ -15,16 +15,13 @@ from mpisim.analysis.curves import LOSS, ROUNDS
 from mpisim.runs.labels import by_key
 from mpisim.runs.log.reader import Log
 
-from .equal_cost import by_seed
+from .equal_cost import QUOTES, by_seed
 
 SOURCE = "CD-Adam, Appendix E.3 and Figure 11"
 DASHES = ((0, (1, 1.2)), (0, (4, 1.5)), "-")
 CLAIMS = {  # what is claimed, and what the paper says
-    "n": ("a larger n", "a larger n leads to a faster decrease on training loss"),
-    "τ": (
-        "a larger batch size",
-        "a larger number of batch size achieves a faster convergence rate",
-    ),
+    "n": ("a larger n", QUOTES["workers_11"]),
+    "τ": ("a larger batch size", QUOTES["batch_11"]),
 }
 
 

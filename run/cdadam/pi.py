@@ -17,8 +17,9 @@ from mpisim.analysis.claims import Claim, Evidence, Verdict, decided, state
 from mpisim.analysis.curves import ROUNDS, Named
 from mpisim.runs.log.reader import Log
 
+from .equal_cost import QUOTES
+
 SOURCE = "CD-Adam, Appendix D"
-QUOTE = "the actual pi ranges from [0.597, 0.713] during the entire training procedure"
 LOW, HIGH = 0.597, 0.713
 SHADE = "#dddddd"
 KEPT = Named("pi_down", log=False, text="kept, server: 1 − |C(v) − v|²/|v|²", of=lambda pi: 1 - pi)
@@ -51,7 +52,9 @@ def claims(logs: list[Log]) -> list[Claim]:
 def in_range(logs: Sequence[Log]) -> Claim:
     """What the workers lose decides; the other measurements are told beside it."""
     text = f"pi of the scaled sign is within [{LOW}, {HIGH}] in the whole training"
-    return state(text, QUOTE, SOURCE, [_within(logs, axis, axis is LOST) for axis in LOOKS])
+    return state(
+        text, QUOTES["in_range_1"], SOURCE, [_within(logs, axis, axis is LOST) for axis in LOOKS]
+    )
 
 
 def _within(logs: Sequence[Log], axis: Named, counts: bool) -> Evidence:

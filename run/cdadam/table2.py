@@ -15,15 +15,10 @@ from mpisim.analysis.curves import about_seconds
 from mpisim.comm.clock import COMPUTE, PHASES
 from mpisim.runs.log.reader import Log
 
-from .equal_cost import BITS, by_seed
+from .equal_cost import BITS, QUOTES, by_seed
 from .images import of_method
 
 SOURCE = "CD-Adam, Table 2"
-SMALL = "The overhead on compression as well as the worker-side update is quite small"
-MORE = (
-    "EF21 takes more time since it adopts top-k which is harder to compute compared to scaled sign"
-    " compressor"
-)
 COMPUTED = f"time_{PHASES[COMPUTE]}"
 METHODS = ("amsgrad", "ef21-2way", "1bit-adam", "cd-adam")
 HEAD = (
@@ -111,10 +106,10 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
         cdadam, plain, ef21 = (runs[name] for name in ("cd-adam", "amsgrad", "ef21-2way"))
         one = _seconds(cdadam, plain, logs, "around", "the time of uncompressed (paper: 1.12)")
         text = "CD-Adam's overhead over uncompressed is small: around the same time"
-        yield on_seconds(state(text, SMALL, SOURCE, [one]), logs)
+        yield on_seconds(state(text, QUOTES["overhead_table2"], SOURCE, [one]), logs)
         one = _seconds(ef21, cdadam, logs, "fewer", "the time of CD-Adam (paper: 1.24)")
         text = "EF21 takes more time than CD-Adam"
-        yield on_seconds(state(text, MORE, SOURCE, [one]), logs)
+        yield on_seconds(state(text, QUOTES["slower_table2"], SOURCE, [one]), logs)
 
 
 def _seconds(one: list[Log], other: list[Log], logs: list[Log], word: str, text: str) -> Evidence:
