@@ -68,4 +68,5 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
         fewer = compare(which, two, one, BITS, first=without_g0(BITS))
         fewer = fewer if which == THEORY else undecided_at_edge(fewer, edges)
         evidence.append(dataclasses.replace(fewer, counts=which == THEORY))
-    yield state("PermK in two groups needs fewer bits than in one", **SAYING, evidence=evidence)
+    hedge = f'{SAYING["source"]}; the paper hedges: "{SAYING["quote"]}"'  # so no result of it
+    yield state("PermK in two groups needs fewer bits than in one", "", hedge, evidence)
