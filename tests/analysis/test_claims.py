@@ -1,4 +1,4 @@
-"""Claims: judged from logs whose answers are known, written, read and printed."""
+"""Comparisons, judged from logs whose answers are known; written, and judged again."""
 
 import dataclasses
 import json
@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from mpisim.analysis import claims as api
-from mpisim.analysis.claims import Claim, Evidence, Verdict, compare, every, most, state
+from mpisim.analysis.claims import Claim, Evidence, Verdict, compare, state
 from mpisim.analysis.claims.judging import by_chance, interval, moved_by, sensitivity
 from mpisim.analysis.curves import GRADIENT, Axis
 from mpisim.core.errors import InputError
@@ -16,10 +16,6 @@ from mpisim.runs.log.reader import read as read_log
 
 HOLDS, FAILS, CROSSES, TIE, UNDECIDED = Verdict
 ROUNDS, BITS = Axis("round", log=False), Axis("bits_up", log=False)
-OLD = '[{"claim": "a", "source": "b", "measured": "c", "holds": true, "details": {}}]'
-TEXTS = '"claim": "a", "quote": "", "source": "b", "measured": "c"'
-WORD = f'[{{{TEXTS}, "verdict": "yes", "evidence": []}}]'
-NUMBER = WORD.replace('"c"', "3").replace("yes", "holds")
 
 
 @pytest.fixture
@@ -272,37 +268,6 @@ def test_chance_decides_one_in_20_and_one_in_12_of_second_looks():
     assert len(several) == 4 and by_chance(several) == pytest.approx(1 / 20 + 1 / 12)
 
 
-def some(*verdicts):
-    named = enumerate(verdicts)
-    return [Evidence(f"set {i}", "1.2 times", verdict, {"median": 1 + i}) for i, verdict in named]
-
-
-@pytest.mark.parametrize(
-    ("rule", "verdicts", "verdict"),
-    [
-        *((every, [HOLDS, HOLDS], HOLDS), (every, [HOLDS, UNDECIDED, FAILS], FAILS)),
-        *((every, [HOLDS, UNDECIDED, TIE], FAILS), (every, [HOLDS, TIE], FAILS)),
-        *((every, [HOLDS, UNDECIDED, CROSSES], CROSSES), (every, [HOLDS, UNDECIDED], UNDECIDED)),
-        *((every, [], UNDECIDED), (most, [], UNDECIDED), (most, [HOLDS, HOLDS, FAILS], HOLDS)),
-        *((most, [HOLDS, UNDECIDED, FAILS], UNDECIDED), (most, [HOLDS, TIE, FAILS], FAILS)),
-        (most, [HOLDS, FAILS], FAILS),
-    ],
-)
-def test_several_data_sets_are_one_claim(rule, verdicts, verdict):
-    claim = state("a", "they say", "there", some(*verdicts), rule)
-    assert claim.verdict is verdict and len(claim.evidence) == len(verdicts)
-
-
-def test_when_d_is_larger():
-    result = api.larger_half(some(FAILS, FAILS, FAILS, HOLDS, HOLDS))
-    assert [one.counts for one in result] == [False] * 3 + [True] * 2
-    claim = state("a", "when d is larger", "there", result)
-    assert claim.verdict is HOLDS and "set 2 (aside): 1.2 times" in claim.measured
-    assert [one.counts for one in api.larger_half(some(HOLDS))] == [True]
-    claim = state("a", "", "there", some(*[HOLDS] * 10, TIE, FAILS))
-    assert claim.measured == "10 of 12, 1 to 12 times; does not hold: set 11 (12); tie: set 10 (11)"
-
-
 def test_a_value_at_a_cost_is_the_median_of_the_last_tenth(curve):
     log = curve([*np.full(80, 2.0), *np.full(10, 5.0), *np.arange(1.0, 11.0)])
     assert [api.value_at(log, GRADIENT, ROUNDS, k) for k in (99, 50)] == [5.5, 2.0]
@@ -329,43 +294,3 @@ def test_json_and_back(tmp_path, make):
         '\n\na: "we see"\n  holds'
     )
     assert "  does not hold  does not hold it: 0.5 times" in text
-    both = state("both", "", "", some(HOLDS, TIE))
-    assert both.measured == "set 0: 1.2 times; set 1: a tie, 1.2 times"
-    assert f"{'':17}- set 1: tie: 1.2 times" in api.table("x", [both]).splitlines()
-
-
-@pytest.mark.parametrize(
-    "content", ["", "{}1", "3", '[{"claim": "alone"}]', '["text"]', OLD, WORD, NUMBER]
-)
-def test_what_is_no_list_of_claims(tmp_path, content):
-    path = tmp_path / "x.claims.json"
-    path.write_text(content)
-    with pytest.raises(InputError, match=r"x\.claims\.json: not a list of .*draw the figure again"):
-        api.read(path)
-
-
-def test_the_command_counts_study_by_study(tmp_path, command):
-    one = Claim("a | b", "they say", "there", "2 times", TIE)
-    named = {"first-fig1": (TIE, HOLDS), "first-fig2": (UNDECIDED,), "second-fig1": (FAILS,)}
-    for name, verdicts in named.items():
-        several = [dataclasses.replace(one, verdict=verdict) for verdict in verdicts]
-        api.write(tmp_path / f"{name}.claims.json", several)
-    assert command("study", "--claims", tmp_path).splitlines() == [
-        "first: 1 holds, 1 tie, 1 not decided",
-        "  tie            fig1  a | b: 2 times",
-        "  holds          fig1  a | b: 2 times",
-        "  not decided    fig2  a | b: 2 times",
-        "",
-        "second: 1 does not hold",
-        "  does not hold  fig1  a | b: 2 times",
-    ]
-    lines = command("study", "--claims", tmp_path, "--markdown").splitlines()
-    assert lines[:3] == [
-        "| study | hold | do not hold | cross | ties | not decided | firm |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-        "| first | 1 | 0 | 0 | 1 | 1 |  |",
-    ]
-    assert '| fig1 | "they say" (there) | a \\| b | tie | 2 times |' in lines
-    text = command("study", "--claims", tmp_path, "--sensitivity")
-    assert "0 comparisons, of which chance alone would decide 0" in text
-    assert api.overview({}) == ""
