@@ -9,12 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mpisim.analysis import formatting, style
+from mpisim.analysis import fleet_seconds, formatting, style
 from mpisim.analysis.costs import Target
 from mpisim.analysis.curves import about_model, about_seconds
 from mpisim.analysis.fleet_rounds import on_a_clock, rounds_of
-from mpisim.analysis.fleet_seconds import Seconds
-from mpisim.analysis.fleet_seconds import seconds as seconds_of
 from mpisim.analysis.run_groups import common_title, group_runs
 from mpisim.comm.fleet import Fleet
 from mpisim.core.errors import InputError
@@ -72,11 +70,11 @@ def fleet_costs(
         able = [any(row.size for row in there) for there in rows]
         for fleet in fleets:
             seeds = range(fleet.seed, fleet.seed + draws)
-            drawn: list[list[Seconds]] = [[] for _ in group.logs]
+            drawn: list[list[fleet_seconds.Seconds]] = [[] for _ in group.logs]
             for its_draws, log, any_ in zip(drawn, group.logs, able, strict=True):
                 if any_:
                     rounds = rounds_of(log, fleet, ms)
-                    its_draws += [seconds_of(rounds, fleet, seed) for seed in seeds]
+                    its_draws += [fleet_seconds.seconds(rounds, fleet, s) for s in seeds]
             for number, target in enumerate(targets):
                 there = [(one, of[number]) for one, of in zip(drawn, rows, strict=True)]
                 reached = [(one, int(row[0])) for of, row in there if row.size for one in of]

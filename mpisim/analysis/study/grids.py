@@ -49,9 +49,8 @@ class Grid(Source):
         """The folder of the logs, and all points of the grid."""
         from mpisim.runs.sweep.grid import read
 
-        file = self.files.get(scale, self.file)
+        file, chosen = self.files.get(scale, self.file), self.methods
         folder, grid = read(study / f"{file}.toml", list(choose(self.scales, scale, "--scale")))
-        chosen = self.methods
         return folder, [p for p in grid if not chosen or p["method"]["name"] in chosen]
 
     def points(self, study: Path, scale: str) -> tuple[Path, list[Tables], list[str]]:
@@ -147,12 +146,9 @@ class Grids(Source):
         """The folder that all share; `InputError` where a grid has its logs elsewhere."""
         shared = self.grids[0].folder(study).parent
         for grid in self.grids:
-            require(
-                grid.folder(study) == shared / grid.file,
-                f"{study / grid.file}.toml: sweep.folder",
-                str(grid.folder(study)),
-                str(shared / grid.file),
-            )
+            where, right = f"{study / grid.file}.toml: sweep.folder", shared / grid.file
+            place = grid.folder(study)
+            require(place == right, where, str(place), str(right))
         return shared
 
     def parts(self) -> Sequence[Grid]:
@@ -167,9 +163,9 @@ class Grids(Source):
         for place in [path for path in folders if path.is_dir()] or [folder]:
             try:
                 more, lines = complete_logs(place)
+                logs, left = logs + more, left + lines
             except InputError as error:
-                more, lines = [], [str(error)]
-            logs, left = logs + more, left + lines
+                left.append(str(error))
         if not logs:
             raise InputError(f"{folder}: no complete log of a run there")
         return logs, left
