@@ -266,10 +266,7 @@ def points_of(
 def chart(d: int, spec: Mapping[str, Any] | None = None, vectors: str = "normal") -> Any:
     """A figure: bits a coordinate against the NMSE of `CHART` and of ``spec``, and the bound."""
     with style.styled():
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(style.WIDE, 5.0), layout="constrained")
-        axes = figure.subplots()
+        figure, axes = style.new_figure((style.WIDE, 5.0))
         this = f"{spec['name']}, this card" if spec else ""
         shown = CHART | ({this: [dict(spec)]} if spec else {})
         for place, (label, tables) in enumerate(shown.items()):

@@ -152,8 +152,6 @@ class FleetCosts(formatting.Listing[FleetCost]):
 
 def draw(logs: Sequence[Log], costs: Sequence[FleetCost]) -> Any:
     """A figure: for each setting and fleet, the median seconds, and a bar from p5 to p95."""
-    from matplotlib.figure import Figure
-
     style.check_installed()
     reached = [cost for cost in costs if cost.seconds is not None]
     if not reached:
@@ -164,8 +162,7 @@ def draw(logs: Sequence[Log], costs: Sequence[FleetCost]) -> Any:
     fleets = list(dict.fromkeys(str(cost.fleet) for cost in reached))
     offsets = np.linspace(HIGH, LOW, len(fleets)) if len(fleets) > 1 else [0.0]
     with style.styled():
-        figure = Figure((8.0, 1.8 + 0.5 * len(places)), layout="constrained")
-        panel = figure.subplots()
+        figure, panel = style.new_figure((8.0, 1.8 + 0.5 * len(places)))
         for number, fleet in enumerate(fleets):
             chosen = [i for i, cost in enumerate(reached) if str(cost.fleet) == fleet]
             low, middle, high = np.array([reached[i].levels for i in chosen], float).T

@@ -46,9 +46,7 @@ def load(paths: Logs) -> list[Log]:
 
     Logs that were read already are taken as they are.
     """
-    if isinstance(paths, Log):
-        return [paths]
-    named = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    named = [paths] if isinstance(paths, PathLike | Log) else list(paths)
     read = [one for one in named if isinstance(one, Log)]
     rest = [one for one in named if not isinstance(one, Log)]
     return read if read and not rest else read + readable(find(rest))[0]

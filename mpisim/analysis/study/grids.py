@@ -49,9 +49,10 @@ class Grid(Source):
         """The folder of the logs, and all points of the grid."""
         from mpisim.runs.sweep.grid import read
 
-        file, chosen = self.files.get(scale, self.file), self.methods
+        file = self.files.get(scale, self.file)
         folder, grid = read(study / f"{file}.toml", list(choose(self.scales, scale, "--scale")))
-        return folder, [p for p in grid if not chosen or p["method"]["name"] in chosen]
+        kept = [p for p in grid if not self.methods or p["method"]["name"] in self.methods]
+        return folder, kept
 
     def points(self, study: Path, scale: str) -> tuple[Path, list[Tables], list[str]]:
         """The folder, the points whose data is at hand, and the missing data sets.
@@ -146,9 +147,9 @@ class Grids(Source):
         """The folder that all share; `InputError` where a grid has its logs elsewhere."""
         shared = self.grids[0].folder(study).parent
         for grid in self.grids:
-            where, right = f"{study / grid.file}.toml: sweep.folder", shared / grid.file
-            place = grid.folder(study)
-            require(place == right, where, str(place), str(right))
+            where = f"{study / grid.file}.toml: sweep.folder"
+            place, allowed = grid.folder(study), shared / grid.file
+            require(place == allowed, where, str(place), str(allowed))
         return shared
 
     def parts(self) -> Sequence[Grid]:

@@ -78,11 +78,9 @@ def best_steps(
     by_path |= {str(log.path): log for log in _diverged(by_path.values())}
     panels: dict[Hashable, list[tuple[TunedSetting, dict[float, list[Log]]]]] = {}
     for setting in ranked(by_path.values(), "mean"):
-        well = {}
-        for one in (one for one in setting.candidates if one.score is not None):
-            runs = [by_path[path] for path in one.logs]
-            if not any(rises(y.values(log)) for log in runs):
-                well[one.step] = runs
+        good = (one for one in setting.candidates if one.score is not None)
+        runs = {one.step: [by_path[path] for path in one.logs] for one in good}
+        well = {step: r for step, r in runs.items() if not any(rises(y.values(log)) for log in r)}
         if well:
             panels.setdefault(panel(next(iter(well.values()))[0]), []).append((setting, well))
     return [_best(*one, x, y, targets, many) for many in panels.values() for one in many]
