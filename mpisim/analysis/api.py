@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,7 +61,7 @@ def load(paths: PathLike | Iterable[PathLike]) -> Runs:
     Of several, one that cannot be read is passed over, with a line on standard error. Raises
     `InputError` for a file that is missing, and where there is no log.
     """
-    named = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    named = [paths] if isinstance(paths, PathLike) else list(paths)
     files = log_files.find(named)
     return Runs(log_files.readable(files)[0], log_files.folder_of(named, files))
 

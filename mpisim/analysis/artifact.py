@@ -22,12 +22,11 @@ from random import randrange
 from typing import Any
 
 from mpisim.analysis.claims import claim_again
-from mpisim.analysis.formatting import escaped, rendered
-from mpisim.analysis.formatting import markdown as table
+from mpisim.analysis.formatting import markdown, rendered
 from mpisim.analysis.labels import several
 from mpisim.analysis.repeat import repeat
 from mpisim.analysis.results import Result, of_study
-from mpisim.analysis.results_page import duration, run_counts, varied
+from mpisim.analysis.results_page import duration, listed, run_counts, varied
 from mpisim.analysis.study.figure import FILE, Study, load
 from mpisim.analysis.verify import Check
 from mpisim.comm.job import on_first
@@ -68,10 +67,11 @@ def contents(study: Study) -> dict[str, bytes]:
     """{name in the archive: content}; the study is a folder of its name."""
     results, folder = of_study(study.folder), study.folder.resolve()
     modules = _modules(study, results)
+    inside = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
     files = {
-        f"{folder.name}/{path.relative_to(folder).as_posix()}": path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not _hidden(path.relative_to(folder))
+        f"{folder.name}/{path.as_posix()}": (folder / path).read_bytes()
+        for path in inside
+        if not any(part.startswith(".") or part == "__pycache__" for part in path.parts)
     }
     authors = _authors(files.get(f"{folder.name}/CITATION.cff", b"").decode(errors="replace"))
     files[LOCK] = _lock().encode()
@@ -81,10 +81,6 @@ def contents(study: Study) -> dict[str, bytes]:
     return files | {MANIFEST: "".join(lines).encode()}
 
 
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
-
-
 def _modules(study: Study, results: Iterable[Result]) -> list[str]:
     """Plugins of the grids on record that are installed modules; files must be in the folder."""
     modules, folder = set(), study.folder.resolve()
@@ -92,11 +88,11 @@ def _modules(study: Study, results: Iterable[Result]) -> list[str]:
         for grid in study.figure(one.figure).source.parts():
             for point in grid.all_points(study.folder, one.scale)[1]:
                 modules.update(point.get("plugin", []))
-    for file in {name for name in modules if name.endswith(".py")}:
+    files = {name for name in modules if name.endswith(".py")}
+    for file in files:
         if not Path(file).resolve().is_relative_to(folder):
             raise InputError(f"plugin {file}: is outside of {study.folder}; move it there")
-        modules.remove(file)
-    return sorted(modules)
+    return sorted(modules - files)
 
 
 def _authors(citation: str) -> list[str]:
@@ -122,9 +118,8 @@ def _checklist(
     """What reviewers ask, answered from the record; what only a person knows is open."""
     rows = []
     for one in (result.provenance for result in results):
-        bounds = [f"`{n}`: {escaped(text)}" for n, text in varied(one.settings).items()]
-        searched, seeds = "; ".join(bounds) or "none", several(_of(one.settings, "run.seed"))
-        row = [f"{one.figure}, {one.scale}", run_counts(one), searched, seeds or "none"]
+        searched, seeds = listed(varied(one.settings)), several(_of(one.settings, "run.seed"))
+        row = [f"{one.figure}, {one.scale}", run_counts(one), searched or "none", seeds or "none"]
         cost = "in minutes" if one.seconds <= MINUTES else "needs these resources"
         rows.append([*row, duration(one.seconds), "; ".join(one.machines), cost])
     data = {str(name) for one in results for name in _of(one.provenance.settings, "problem.data")}
@@ -136,8 +131,8 @@ def _checklist(
         "a license allows others to use it": f"{name}/LICENSE" in files,
         "the study has a `README.md`": f"{name}/README.md" in files,
     }
-    more = {"rows": rows, "data": data, "items": items, "table": table}
-    return rendered("checklist.md", title=study.title or name, **more)
+    title = study.title or name
+    return rendered("checklist.md", title=title, rows=rows, data=data, items=items, table=markdown)
 
 
 def _of(settings: Any, key: str) -> list[Any]:
@@ -155,28 +150,25 @@ def _crate(
     """The metadata: what the files are, who made them, and which run made each result."""
     name, here = study.folder.resolve().name, commit(PACKAGE).get("git_commit", "")
     people = [{"@id": f"#author-{i}", "@type": "Person", "name": n} for i, n in enumerate(authors)]
-    tools = [
-        {"@id": f"#{one}", "@type": "SoftwareApplication", "name": one}
-        for one in ("mpisim", *modules)
-    ]
+    used = "mpisim", *modules
+    tools = [{"@id": f"#{n}", "@type": "SoftwareApplication", "name": n} for n in used]
     tools[0]["softwareVersion"] = f"{VERSION}{here and f', commit {here}'}"
     made = []
     for one in results:
         stem, origin = one.picture.removesuffix(".png"), one.provenance
-        outputs = [n for n in files if n.startswith(f"{name}/results/{stem}.")]
+        outputs = [{"@id": n} for n in files if n.startswith(f"{name}/results/{stem}.")]
         title = f"{origin.title} ({origin.scale}), {origin.seconds:g} s of runs"
         action = {"@id": f"#{stem}", "@type": "CreateAction", "name": title}
-        results_of_it = _ids({"@id": output} for output in outputs)
-        made.append(action | {"instrument": _ids(tools), "result": results_of_it})
-    listed = [_file(path) | {"contentSize": str(len(data))} for path, data in files.items()]
-    manifest = _file(MANIFEST) | {"name": "SHA-256 of all other files"}
+        made.append(action | {"instrument": _ids(tools), "result": _ids(outputs)})
+    parts = [_file(path) | {"contentSize": str(len(data))} for path, data in files.items()]
+    parts.append(_file(MANIFEST) | {"name": "SHA-256 of all other files"})
     root: dict[str, Any] = {
         "@id": "./",
         "@type": "Dataset",
         "name": name,
         "description": study.title or name,
         "datePublished": date.today().isoformat(),
-        "hasPart": _ids([*listed, manifest]),
+        "hasPart": _ids(parts),
         "mentions": _ids(made),
     }
     if (license := f"{name}/LICENSE") in files:
@@ -185,7 +177,7 @@ def _crate(
         root["author"] = _ids(people)
     about = {"@id": CRATE, "@type": "CreativeWork", "about": {"@id": "./"}}
     about["conformsTo"] = {"@id": PROFILE}
-    graph = [about, root, *people, *tools, *made, *listed, manifest]
+    graph = [about, root, *people, *tools, *made, *parts]
     return json.dumps({"@context": f"{PROFILE}/context", "@graph": graph}, indent=1) + "\n"
 
 
@@ -233,7 +225,7 @@ def examine_archive(path: Path, again: bool, trusted: bool, comm: Any) -> Iterat
                 yield Check("stopped", done=False, stopped=stopped)
                 return
             text = first.replace(f"{folder}: ", "")
-            yield Check(text, () if same else tuple(line.strip() for line in lines))
+            yield Check(text, () if same else [line.strip() for line in lines])
 
 
 def _read(path: Path) -> dict[str, bytes]:
@@ -268,7 +260,7 @@ def _manifest(files: Mapping[str, bytes]) -> Check:
         wrong += [f"{CRATE}: lacks {n}" for n in sorted(files.keys() - described - {CRATE})]
     except (ValueError, KeyError, TypeError):
         wrong.append(f"{CRATE}: is not the metadata of a research object")
-    return Check(f"{len(files)} files are those of {MANIFEST} and {CRATE}", tuple(wrong))
+    return Check(f"{len(files)} files are those of {MANIFEST} and {CRATE}", wrong)
 
 
 def _environment(files: Mapping[str, bytes]) -> Check:
@@ -307,4 +299,4 @@ def _record(folder: Path) -> Check:
         for claim in claims
         if (again := claim_again(claim)).verdict != claim.verdict
     ]
-    return Check(f"{len(claims)} verdicts follow from the evidence on record", tuple(wrong))
+    return Check(f"{len(claims)} verdicts follow from the evidence on record", wrong)

@@ -218,39 +218,29 @@ def lines(
     rows = [measure(compressor, kind) for compressor in compressors for kind in VECTORS]
     if given is not None:
         rows.append(measure(bound_to(spec, given.shape[1], len(given)), "given", given))
-    yield table(
-        HEAD, [[number(cell, 4) for cell in row.cells()] for row in rows], right=range(2, 12)
-    )
-    yield "entropy: bits of an ideal code, a coordinate, where all sets of indices are as likely;"
-    yield "slack: how many more are sent, below 0 where some sets are likelier"
-    yield "NMSE: |C(v) - v|^2 / |v|^2; +-: two standard errors; scaled: of the best multiple of C"
-    yield "above bound: scaled 4^(bits/coordinate), at least 1 for the worst v; others may be below"
-    yield "above sphere: scaled over the least error on average over all directions"
-    yield "measured omega and alpha: of the vectors above with the largest mean error"
-    yield "A - B: bounds the NMSE of the mean of n equal vectors; slope: the power of n"
+    cells = [[number(cell, 4) for cell in row.cells()] for row in rows]
+    yield table(HEAD, cells, right=range(2, 12))
+    yield str(TABLES["card"]["legend"])
     for compressor in compressors:
-        yield ""
-        yield f"d = {compressor.d}"
-        in_dimension = [row for row in rows if row.d == compressor.d]
-        parts = in_dimension[0].entropy
-        shares = ", ".join(f"{name} {number(bits, 4)}" for name, bits in parts.items())
+        yield f"\nd = {compressor.d}"
+        here = [row for row in rows if row.d == compressor.d]
+        shares = ", ".join(f"{name} {number(bits, 4)}" for name, bits in here[0].entropy.items())
         yield f"  entropy of normal vectors, bits a coordinate: {shares}"
-        row = max(in_dimension, key=lambda row: row.errors.mean())
+        row = max(here, key=lambda row: row.errors.mean())
         worst, spread = row.errors.mean(), f"+- {row.spread:.1g} measured ({row.vectors})"
         if compressor.omega is not None:
             yield f"  omega: {number(compressor.omega)} claimed, {worst:.4g} {spread}"
         if compressor.alpha is not None:
             yield f"  alpha: {number(compressor.alpha)} claimed, {1 - worst:.4g} {spread}"
         errors = mean_errors(spec, compressor.d)
-        A, B = compressor.A, compressor.B
-        if A is not None and B is not None:
+        if (A := compressor.A) is not None and (B := compressor.B) is not None:
             constants = f"A: {number(A)}, B: {number(B)}, A - B: {number(A - B)} claimed"
             yield f"  {constants} of {WORKERS} workers, {errors[-1]:.4g} measured"
         pairs = [f"{e:.4g} (n = {n})" for n, e in zip(TOGETHER, errors, strict=True)]
         power = np.polyfit(np.log(TOGETHER), np.log(np.maximum(errors, ROUNDINGS)), 1)[0]
         slope = f"; slope {power:.2f}" * (min(errors) >= ROUNDINGS)  # else some are roundings alone
         yield f"  NMSE of the mean of n workers: {', '.join(pairs)}{slope}"
-        yield _time_line(compressor, max(row.bits.mean() for row in in_dimension))
+        yield _time_line(compressor, max(row.bits.mean() for row in here))
     least = least_dimension(spec, max(dimensions))
     if least is not None:
         yield f"messages are shorter than 32 bits a coordinate from d = {least} on (powers of two)"
@@ -276,10 +266,7 @@ def points_of(
 def chart(d: int, spec: Mapping[str, Any] | None = None, vectors: str = "normal") -> Any:
     """A figure: bits a coordinate against the NMSE of `CHART` and of ``spec``, and the bound."""
     with style.styled():
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(style.WIDE, 5.0), layout="constrained")
-        axes = figure.subplots()
+        figure, axes = style.new_figure((style.WIDE, 5.0))
         this = f"{spec['name']}, this card" if spec else ""
         shown = CHART | ({this: [dict(spec)]} if spec else {})
         for place, (label, tables) in enumerate(shown.items()):

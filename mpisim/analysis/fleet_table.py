@@ -9,12 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mpisim.analysis import formatting, style
+from mpisim.analysis import fleet_seconds, formatting, style
 from mpisim.analysis.costs import Target
 from mpisim.analysis.curves import about_model, about_seconds
 from mpisim.analysis.fleet_rounds import on_a_clock, rounds_of
-from mpisim.analysis.fleet_seconds import Seconds
-from mpisim.analysis.fleet_seconds import seconds as seconds_of
 from mpisim.analysis.run_groups import common_title, group_runs
 from mpisim.comm.fleet import Fleet
 from mpisim.core.errors import InputError
@@ -72,11 +70,11 @@ def fleet_costs(
         able = [any(row.size for row in there) for there in rows]
         for fleet in fleets:
             seeds = range(fleet.seed, fleet.seed + draws)
-            drawn: list[list[Seconds]] = [[] for _ in group.logs]
+            drawn: list[list[fleet_seconds.Seconds]] = [[] for _ in group.logs]
             for its_draws, log, any_ in zip(drawn, group.logs, able, strict=True):
                 if any_:
                     rounds = rounds_of(log, fleet, ms)
-                    its_draws += [seconds_of(rounds, fleet, seed) for seed in seeds]
+                    its_draws += [fleet_seconds.seconds(rounds, fleet, s) for s in seeds]
             for number, target in enumerate(targets):
                 there = [(one, of[number]) for one, of in zip(drawn, rows, strict=True)]
                 reached = [(one, int(row[0])) for of, row in there if row.size for one in of]
@@ -154,8 +152,6 @@ class FleetCosts(formatting.Listing[FleetCost]):
 
 def draw(logs: Sequence[Log], costs: Sequence[FleetCost]) -> Any:
     """A figure: for each setting and fleet, the median seconds, and a bar from p5 to p95."""
-    from matplotlib.figure import Figure
-
     style.check_installed()
     reached = [cost for cost in costs if cost.seconds is not None]
     if not reached:
@@ -166,8 +162,7 @@ def draw(logs: Sequence[Log], costs: Sequence[FleetCost]) -> Any:
     fleets = list(dict.fromkeys(str(cost.fleet) for cost in reached))
     offsets = np.linspace(HIGH, LOW, len(fleets)) if len(fleets) > 1 else [0.0]
     with style.styled():
-        figure = Figure((8.0, 1.8 + 0.5 * len(places)), layout="constrained")
-        panel = figure.subplots()
+        figure, panel = style.new_figure((8.0, 1.8 + 0.5 * len(places)))
         for number, fleet in enumerate(fleets):
             chosen = [i for i, cost in enumerate(reached) if str(cost.fleet) == fleet]
             low, middle, high = np.array([reached[i].levels for i in chosen], float).T

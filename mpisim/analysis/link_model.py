@@ -113,7 +113,6 @@ def traffic(log: Log) -> Traffic:
     framing = log.column("framing_bits_up")
     ranks = int(log.attrs.get("ranks", 1))
     layout = str(log.config.get("run", {}).get("layout", "shared"))
-    method = log.config.get("method", {})
     if not 1 <= worker_ranks(ranks, layout) <= log.n:
         raise InputError(f"{log.path}: attribute ranks = {ranks} for {log.n} workers")
     return Traffic(
@@ -124,7 +123,7 @@ def traffic(log: Log) -> Traffic:
         bits_up_max=log.column("bits_up_max") + framing / log.n,
         workers=np.diff(starts(log.n, ranks, layout)),
         messages_up=log.column("messages_up") if "messages_up" in log.columns else None,
-        receivers=method.get("participants") if to_some(log) else None,
+        receivers=log.config.get("method", {}).get("participants") if to_some(log) else None,
     )
 
 

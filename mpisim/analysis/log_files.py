@@ -46,9 +46,7 @@ def load(paths: Logs) -> list[Log]:
 
     Logs that were read already are taken as they are.
     """
-    if isinstance(paths, Log):
-        return [paths]
-    named = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    named = [paths] if isinstance(paths, PathLike | Log) else list(paths)
     read = [one for one in named if isinstance(one, Log)]
     rest = [one for one in named if not isinstance(one, Log)]
     return read if read and not rest else read + readable(find(rest))[0]
@@ -182,11 +180,9 @@ def _meeting(text: str, logs: list[Log]) -> list[Log]:
     if key not in names:
         hint = f"{suggestion(key, names)}known: {', '.join(names)}"
         raise InputError(f"--where: {text!r}: no run has {key}; {hint}")
-    kept = [
-        log
-        for log, one in zip(logs, values, strict=True)
-        if key in one and _meets(one[key], sign, wanted.strip("'\""))
-    ]
+    value = wanted.strip("'\"")
+    pairs = zip(logs, values, strict=True)
+    kept = [log for log, one in pairs if key in one and _meets(one[key], sign, value)]
     if not kept:
         there = ", ".join(sorted({str(one[key]) for one in values if key in one}))
         raise InputError(f"--where: {text!r}: no run meets it; {key} is {there}")

@@ -25,11 +25,8 @@ def styled() -> AbstractContextManager[None]:
 
 def grid(rows: int, columns: int, panel: tuple[float, float] = PANEL) -> tuple[Any, Any]:
     """A figure and its panels, shape (rows, columns), each of the size ``panel`` in inches."""
-    from matplotlib.figure import Figure  # draws with Agg or its PDF writer: no window
-
     size = (panel[0] * columns + 0.8, panel[1] * rows + 0.7)
-    figure = Figure(figsize=size, layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False)
+    return style.new_figure(size, rows, columns, squeeze=False)
 
 
 def matrix(

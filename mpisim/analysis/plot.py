@@ -80,8 +80,6 @@ def draw(
     where, best : which runs, as in `mpisim.analysis.log_files.selected`
     """
     style.check_installed()
-    from matplotlib.figure import Figure  # draws with Agg or its PDF writer: no window
-
     logs = selected(logs, where, best)
     log_x = not (x == "round" if linear_x is None else linear_x)
     axes = Axis(x, log_x, per_worker, framing), Axis(y, not linear_y, per_worker, framing)
@@ -109,8 +107,7 @@ def draw(
             style.legend(ax)
         return ax.figure
     with style.styled():
-        figure = Figure(size, layout="constrained")
-        panel = figure.subplots()
+        figure, panel = style.new_figure(size)
         frame = {"title": style.with_formulas(common_title(groups))} | frame
         _fill(panel, drawn, axes, frame)
         style.place_legend(panel, may_grow=size is None)
@@ -226,8 +223,6 @@ def draw_bars(
     mean. ``size`` is (width, height) in inches. Raises `InputError` for a log that has no round.
     """
     style.check_installed()
-    from matplotlib.figure import Figure  # draws with Agg or its PDF writer: no window
-
     check_size(size)
     check_text("--title", title)
     groups = group_runs(logs, by_ranks=True)
@@ -235,8 +230,7 @@ def draw_bars(
     title = style.with_formulas(common_title(groups)) if title is None else title
     height = AROUND + BAR * len(groups) + LINE * title.count("\n")
     with style.styled():
-        figure = Figure(figsize=size or (style.WIDE, height), layout="constrained")
-        panel = figure.subplots()
+        figure, panel = style.new_figure(size or (style.WIDE, height))
         unit = _bars(panel, np.transpose(seconds))
         labels = [style.with_formulas(group.label) for group in groups]
         panel.set_yticks(range(len(groups)), labels)

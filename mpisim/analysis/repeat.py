@@ -280,21 +280,18 @@ def repeat(study: Study, number: int, seed: int, comm: Comm, seconds: float = SE
         return drawn, wide
 
     chosen, wide = on_first(comm, draw)
-    lines = [
-        f"{study.folder}: {len(chosen)} of {len(several)} comparisons drawn by seed {seed};"
-        f" of {len(several) - len(short)} a run takes longer than {seconds:g} s"
-        + f"; {wide} passed over, whose runs ask for more ranks"
-        * (wide > 0)
-    ]
+    drawn = f"{len(chosen)} of {len(several)} comparisons drawn by seed {seed}"
+    longer = f"of {len(several) - len(short)} a run takes longer than {seconds:g} s"
+    over = f"; {wide} passed over, whose runs ask for more ranks" * (wide > 0)
+    lines = [f"{study.folder}: {drawn}; {longer}{over}"]
     right = True
     for one, tables in chosen:
         wrong, stopped = _differences(one, tables, comm)
         if stopped:
             return Repeated([*lines, f"  {one.name}: stopped"], right, stopped)
         right &= not wrong
-        lines += [f"  {one.name}: {line}" for line in wrong] or [
-            f"  {one.name}: {len(one.runs)} runs, every digit as on record"
-        ]
+        texts = wrong or [f"{len(one.runs)} runs, every digit as on record"]
+        lines += [f"  {one.name}: {text}" for text in texts]
     return Repeated(lines, right)
 
 

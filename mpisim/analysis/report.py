@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -70,18 +71,12 @@ def report(
         logs, refused = log_files.readable(log_files.by_settings(files))
     logs = log_files.selected(logs, where, best)
     sections, x, y = sections_of(logs), x_axes(logs, on), y_axes(logs)
-    data = {
-        "x": [described(axis, logs) for axis in x],
-        "y": [described(axis, logs) for axis in y],
-        "sections": [
-            {
-                "name": name,
-                "curves": curves(groups, x, y),
-                "fleets": choices(groups, fleets, _targets(groups, wanted)),
-            }
-            for name, groups in sections.items()
-        ],
-    }
+    data: dict[str, list[dict[str, Any]]] = {"x": [], "y": [], "sections": []}
+    for name, axes in (("x", x), ("y", y)):
+        data[name] = [described(axis, logs) for axis in axes]
+    for name, groups in sections.items():
+        fleet = choices(groups, fleets, _targets(groups, wanted))
+        data["sections"].append({"name": name, "curves": curves(groups, x, y), "fleets": fleet})
     embedded = json.dumps(data, separators=(",", ":"), allow_nan=False)
     text = rendered(
         "report.html",
@@ -175,10 +170,8 @@ def _bars(groups: Sequence[RunGroup]) -> list[dict[str, Any]]:
     """For each group the mean seconds of a round by phase, over its seeds; as shares and texts."""
     rounds = {}
     for group in groups:
-        try:
+        with suppress(InputError):  # without a round
             rounds[group.name] = np.mean([per_round(log) for log in group.logs], axis=0)
-        except InputError:  # without a round
-            continue
     longest = max((float(seconds.sum()) for seconds in rounds.values()), default=0.0)
     unit = unit_of(longest)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -106,10 +107,8 @@ def curves(groups: list[RunGroup], x: Sequence[Axis], y: Sequence[Axis]) -> list
 def _over(group: RunGroup, x: Axis, ys: Sequence[Axis], most: int) -> dict[str, Any]:
     points = {}
     for y in ys:
-        try:
+        with suppress(InputError):  # they lack a column, or the axes cannot show anything
             points[key(y)] = _points(over_seeds(group.logs, x, y), x.log, most)
-        except InputError:  # a column that these runs lack, or nothing that the axes can show
-            continue
     return points
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from mpisim.analysis import claims as verdicts
 from mpisim.analysis import results as files
 from mpisim.analysis.claims import PROJECT, Claim, counts, firmness, sensitivity
-from mpisim.analysis.formatting import escaped, rendered
-from mpisim.analysis.formatting import markdown as table
+from mpisim.analysis.formatting import escaped, markdown, rendered
 from mpisim.analysis.labels import Settings, several
 from mpisim.analysis.results import FOLDER, Provenance, Result, of_study, scale_order
 from mpisim.analysis.study.figure import Drawn
@@ -69,7 +68,7 @@ def page(results: Sequence[Result], linked: bool = True) -> str:
         firm=f"[firm]({VERDICTS}#verdicts)" if linked else "firm",
         moved=", ".join(f"{name} {n}" for name, (n, _) in sensitivity(claims).items() if n),
         figures={name: list(shown.values()) for name, shown in figures.items()},
-        **{"scales": scales, "summary": summary, "table": table},
+        **{"scales": scales, "summary": summary, "table": markdown},
         **{"origin": _origin, "sentences": _sentences},
     )
 
@@ -118,20 +117,20 @@ def _origin(shown: Sequence[Result]) -> str:
     ):
         texts = [text(result.provenance) for result in shown]
         rows += [[name, *texts]] if any(texts) else []
-    return table(head, rows)
+    return markdown(head, rows)
 
 
 def _settings(of: Callable[[Settings], dict[str, str]], shown: Sequence[Result]) -> list[str]:
     """Settings as text, those of later scales by how they differ from the first one's."""
     first, *others = [of(result.provenance.settings) for result in shown]
     scale = shown[0].provenance.scale
-    return [_listed(first), *(_compared(first, scale, other) for other in others)]
+    return [listed(first), *(_compared(first, scale, other) for other in others)]
 
 
 def _compared(first: dict[str, str], scale: str, other: dict[str, str]) -> str:
     changed = {name: text for name, text in other.items() if first.get(name) != text}
     gone = [f"no `{name}`" for name in first if name not in other]
-    but = "; ".join(filter(None, [_listed(changed), *gone]))
+    but = "; ".join(filter(None, [listed(changed), *gone]))
     return f"as {scale}, but {but}" if but else f"as {scale}"
 
 
@@ -139,7 +138,7 @@ def varied(settings: Settings) -> dict[str, str]:
     return {name: several(values) for name, values in settings.varied.items()}
 
 
-def _listed(settings: dict[str, str]) -> str:
+def listed(settings: dict[str, str]) -> str:
     return "; ".join(f"`{name}`: {escaped(text)}" for name, text in settings.items())
 
 

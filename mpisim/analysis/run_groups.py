@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from mpisim.analysis.formatting import TABLES
 from mpisim.analysis.labels import LEFT_OUT
 from mpisim.core.errors import InputError
 from mpisim.runs import identity, labels
@@ -30,12 +31,7 @@ IGNORED = {*LEFT_OUT, "run.seed", "run.rounds"} - {"run.layout"}
 IGNORED |= {f"run.stop.{field.name}" for field in dataclasses.fields(Stop)}
 ON = ("ranks", "network")  # attributes that matter where seconds are shown
 DATA = re.compile(r"sha256:(\w+)")  # in what a log says of its problem
-FORMATS = {
-    "problem.split": "{} split",
-    "run.layout": "{} layout",
-    "run.wire": "{} sent",
-    "run.dtype": "{} arithmetic",
-}
+FORMATS: dict[str, str] = TABLES["in_labels"]
 
 
 @dataclasses.dataclass

@@ -69,12 +69,7 @@ def _settings(log: Log) -> list[tuple[str, str]]:
         ("server", _rule(config.get("server", {}))),
         ("attack", _attack(config.get("attack", {}))),
         ("workers", f"{log.n} on {ranks} rank{'s' * (ranks != 1)}{layout}"),
-        ("hosts", attribute("hosts")),
-        ("plugins", attribute("plugin_packages")),
-        ("network", attribute("network")),
-        ("seed", attribute("seed")),
-        ("MPI", attribute("mpi_library")),
-        ("mpisim", attribute("package_version")),
+        *((name, attribute(key)) for name, key in TABLES["attributes"].items()),
         ("status", _status(log)),
         ("stopped by", _stopped_by(log)),
     ]
@@ -208,10 +203,8 @@ def run_list(
     """
     chosen, further = columns([log.config for log in logs], every), about(logs, folder)
     extra = ["label", "n", "seed", "stepsize"] if more else []
-    before, after = (
-        [further["log"].tolist(), *chosen.values()],
-        [further[n].tolist() for n in extra],
-    )
+    before = [further["log"].tolist(), *chosen.values()]
+    after = [further[n].tolist() for n in extra]
     rows = []
     for i, log in enumerate(logs):
         with damaged(log.path):

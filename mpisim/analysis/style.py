@@ -55,6 +55,17 @@ def styled(*sheets: Path) -> Iterator[None]:
         yield
 
 
+def new_figure(size: tuple[float, float] | None, *grid: int, **how: Any) -> tuple[Any, Any]:
+    """A figure and its panel, or its panels in a ``grid`` of rows and columns.
+
+    size : in inches; that of the style sheet if None
+    """
+    from matplotlib.figure import Figure  # draws with Agg or its PDF writer: no window
+
+    figure = Figure(size, layout="constrained")
+    return figure, figure.subplots(*grid, **how)
+
+
 def with_formulas(text: str) -> str:
     """A text of a log, whose dollar signs are those of a price where matplotlib cannot set it."""
     from matplotlib.cbook import is_math_text

@@ -78,16 +78,11 @@ def _numbers(setup: Setup, quantizers: Quantizers) -> Numbers:
 def _saq_constants(
     setting: Setting, quantizers: Quantizers, numbers: Numbers
 ) -> Iterable[tuple[str, str, str]]:
-    n, d, blocks = setting.n, setting.d, quantizers.starts.size - 1
-    kappa = setting.L_max / setting.mu
-    yield "kappa", text.number(kappa), "L_max / mu"
-    most = f"sum_i L_i / max_i L_i, from 1 to n = {n}: Def. 8"
-    yield "nu", text.number(paper.nu(setting.c.L_i)), most
-    trace = f"max_i sum_j L_i;jj / max_j L_i;jj, from 1 to d = {d}: Def. 8"
-    yield "nu_1", text.number(numbers.nu_1), trace
-    yield "T_1", text.number(numbers.T_1), "max_i |Diag(L_i)| / sqrt(d): Appendix D.2"
-    formula = f"max_i (1/d) sum_l sqrt(d_l) |Diag(L_i^ll)|, B = {blocks} blocks: Appendix D.2"
-    yield "T_B", text.number(numbers.T_B), formula
+    sizes = {"n": setting.n, "d": setting.d, "blocks": quantizers.starts.size - 1}
+    values = numbers._asdict() | {"kappa": setting.L_max / setting.mu}
+    values["nu"] = paper.nu(setting.c.L_i)
+    for name, source in text.TABLES["saq"].items():
+        yield name, text.number(values[name]), source.format(**sizes)
 
 
 def _at_minimiser(setup: Setup, setting: Setting, rate: Rate) -> Iterable[tuple[str, str, str]]:
@@ -181,11 +176,10 @@ def _cd_adam_table(theorem: Theorem64, epsilon: float) -> str:
         (name, f"{getattr(theorem, name):.3e}", f"{orders[name]:.3e}", formula)
         for name, formula in text.TABLES["cd_adam_table"].items()
     ]
-    rounds = f"{theorem.T(epsilon):.3e}", f"{orders['T']:.3e}"
     lines += [
         ("alpha", f"{theorem.alpha(epsilon):.3e}", "", "at most this: (6.1)"),
         ("tau", str(theorem.tau(epsilon)), "", f"at least this, of N = {theorem.N}: (6.1)"),
-        ("T", *rounds, "at least this: (6.1)"),
+        ("T", f"{theorem.T(epsilon):.3e}", f"{orders['T']:.3e}", "at least this: (6.1)"),
     ]
     head = ("", "value", "O(.) with constant 1", "")
     return text.columns([head, *lines], right=(1, 2))

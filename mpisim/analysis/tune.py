@@ -183,14 +183,12 @@ def _tune(logs: list[Log], settings: dict[str, Any], rule: Criterion, label: str
 
 
 def _candidate(step: float, logs: list[Log], seeds: set[int], rule: Criterion) -> Candidate:
-    paths = [str(log.path) for log in logs]
-    out = next((reason for log in logs if (reason := _out(log, rule))), "")
+    out = next(filter(None, (_out(log, rule) for log in logs)), "")
     missing = sorted(seeds - {log.config["run"]["seed"] for log in logs})
     if missing and not out:
         out = f"seed {missing[0]} is missing"
-    if out:
-        return Candidate(step, None, out, paths)
-    return Candidate(step, float(np.mean([_score(log, rule) for log in logs])), "", paths)
+    score = None if out else float(np.mean([_score(log, rule) for log in logs]))
+    return Candidate(step, score, out, [str(log.path) for log in logs])
 
 
 def _score(log: Log, rule: Criterion) -> float:

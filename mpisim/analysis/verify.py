@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,27 +18,45 @@ from mpisim.runs.log.schema import CUMULATIVE, DIGEST, LEDGER, REQUIRED, SCHEMA_
 from mpisim.runs.stop import STOPPED, Stop, diverges, stop_of
 
 
-def checks(log: Log) -> Iterator[tuple[str, list[str]]]:
-    """(description, failures) for each check; where columns are missing, the first one only."""
+class Check(NamedTuple):
+    """One check of a log.
+
+    problems : what is wrong; done : False where it could not be checked, or is a remark
+    stopped : the status of a second run that a signal has ended
+    """
+
+    text: str
+    problems: Sequence[str] = ()
+    done: bool = True
+    stopped: str = ""
+
+    def __str__(self) -> str:
+        mark = "!!" if self.problems else "ok" if self.done else "--"
+        return "\n".join([f"  {mark}  {self.text}", *(f"      {one}" for one in self.problems)])
+
+
+def checks(log: Log) -> Iterator[Check]:
+    """The checks that need the log alone; where columns are missing, the first one only."""
     missing = [name for name, *_ in REQUIRED if name not in log.columns]
-    version = log.attrs.get("schema_version")
     wrong = [f"there is no column {name}" for name in missing]
-    if version != SCHEMA_VERSION:
+    if (version := log.attrs.get("schema_version")) != SCHEMA_VERSION:
         wrong.append(f"schema_version is {version}, this mpisim writes {SCHEMA_VERSION}")
-    yield "schema: all columns are there", wrong
+    yield Check("schema: all columns are there", wrong)
     if missing or not log.rows:
         return
-    yield "rounds: each run.log_every-th, and the last", _rounds(log)
-    yield "cumulative columns never decrease", list(_falls(log))
-    yield "totals of all workers agree with each other", list(_totals(log))
-    yield "attributes agree with config", list(_attributes(log))
-    yield "status fits the last row", list(_status(log))
+    yield Check("rounds: each run.log_every-th, and the last", _rounds(log))
+    yield Check("cumulative columns never decrease", list(_falls(log)))
+    yield Check("totals of all workers agree with each other", list(_totals(log)))
+    yield Check("attributes agree with config", list(_attributes(log)))
+    yield Check("status fits the last row", list(_status(log)))
 
 
-def as_written(log: Log) -> tuple[str, list[str]]:
-    """Whether the rows are those that were written, by a log's digest; as one of `checks`."""
-    changed = [] if log.as_written else ["the rows have changed since they were written"]
-    return f"{DIGEST}: the sha256 of the rows, clocks included", changed
+def as_written(log: Log) -> Check:
+    """Whether the rows are those that were written, by a log's digest."""
+    text = f"{DIGEST}: the sha256 of the rows, clocks included"
+    if DIGEST not in log.attrs:
+        return Check(f"{text}: no, the log has none", done=False)
+    return Check(text, () if log.as_written else ["the rows have changed since they were written"])
 
 
 def _rounds(log: Log) -> list[str]:
@@ -119,23 +137,6 @@ def _status(log: Log) -> Iterator[str]:
         yield f"{status}, but the last loss is {loss}, |grad f|^2 {end['grad_norm_sq']}"
 
 
-class Check(NamedTuple):
-    """One check of a log.
-
-    problems : what is wrong; done : False where it could not be checked, or is a remark
-    stopped : the status of a second run that a signal has ended
-    """
-
-    text: str
-    problems: tuple[str, ...] = ()
-    done: bool = True
-    stopped: str = ""
-
-    def __str__(self) -> str:
-        mark = "!!" if self.problems else "ok" if self.done else "--"
-        return "\n".join([f"  {mark}  {self.text}", *(f"      {one}" for one in self.problems)])
-
-
 def examine(log: Log, again: bool, trusted: bool, comm: Any) -> Iterator[Check]:
     """The checks of a log, as they are made; with ``again`` also a second run. Collective.
 
@@ -154,7 +155,7 @@ def examine(log: Log, again: bool, trusted: bool, comm: Any) -> Iterator[Check]:
             return
         ranks = f"{comm.size} rank{'s' * (comm.size > 1)}"
         text = f"every row of a second run on {ranks}, except for the clocks"
-        yield comm.bcast(Check(text, tuple(problems)))
+        yield comm.bcast(Check(text, problems))
 
 
 def lacking(plugins: object) -> str:
@@ -168,13 +169,11 @@ def lacking(plugins: object) -> str:
 def _checks(log: Log, lacks: str) -> Iterator[Check]:
     """Those that need nothing but the log; ``lacks``: what its experiment needs."""
     with damaged(log.path):
-        text, problems = as_written(log)
-        there = DIGEST in log.attrs
-        yield Check(text if there else f"{text}: no, the log has none", tuple(problems), done=there)
+        yield as_written(log)
         good = True
-        for text, problems in checks(log):
-            good = good and not problems
-            yield Check(text, tuple(problems))
+        for check in checks(log):
+            good = good and not check.problems
+            yield check
         if good and log.rows:
             yield from _recomputed(log, lacks)
 
@@ -195,7 +194,7 @@ def _recomputed(log: Log, lacks: str) -> Iterator[Check]:
         yield Check(f"{text}: no, {reason}; --rerun checks them", done=False)
         return
     try:
-        yield Check(text, tuple(replay(log, experiment)))
+        yield Check(text, replay(log, experiment))
     except TimeoutError as error:
         yield Check(f"{text}: no, {error}", done=False)
 

@@ -40,9 +40,8 @@ def test_means_and_deviations_over_seeds(logs, rows):
     marina, diana = rows(*logs, "--target", "grad_norm_sq=1e-2")
     assert marina["name"] == "MARINA" and (marina["runs"], marina["reached"]) == ("2", "2")
     k = np.array([24, 47])
-    for name, values in (
-        *(("round", k), ("bits_per_worker", 320 * k + 4000), ("seconds", 0.036 * k)),
-    ):
+    spent = {"round": k, "bits_per_worker": 320 * k + 4000, "seconds": 0.036 * k}
+    for name, values in spent.items():
         assert float(marina[name]) == pytest.approx(values.mean())
         assert float(marina[f"{name}_deviation"]) == pytest.approx(values.std(ddof=1))
     assert (diana["runs"], diana["reached"], diana["round"]) == ("1", "0", "")

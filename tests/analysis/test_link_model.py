@@ -236,7 +236,7 @@ def test_a_copy_of_a_method_is_modelled_as_the_method(name, tmp_path):
     assert traffic_of(copy).receivers == traffic_of(log).receivers
     assert who_sent(copy)[0](7).tolist() == who_sent(log)[0](7).tolist()
     for one in (log, copy):
-        assert not [wrong for text, wrong in checks(one) if "totals" in text and wrong]
+        assert not [check for check in checks(one) if "totals" in check.text and check.problems]
 
 
 def test_idle_clients_of_a_compressor(tmp_path):

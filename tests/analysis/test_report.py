@@ -84,17 +84,12 @@ def test_the_reader_chooses_clients_deadline_and_target(make_log, write):
         assert not expected
 
 
-def test_what_scrolls_can_be_reached_with_the_keyboard(make_log, write):
+def test_nothing_is_loaded_and_what_scrolls_can_be_reached_with_the_keyboard(make_log, write):
     make_log()
     text, _ = write("--fleet=1mbit")
     boxes = re.findall(r'<div class="scroll"[^>]*>', text)
     assert len(boxes) >= 3
     assert all('tabindex="0" role="region" aria-label="' in box for box in boxes)
-
-
-def test_nothing_is_loaded_from_elsewhere(make_log, write):
-    make_log()
-    text, _ = write()
     assert "default-src 'none'" in text
     assert not re.search(r"\b(src|href)\s*=\s*[\"']|@import|url\((?!#)", text)
     assert set(re.findall(r"https?://[^\"' ]+", text)) == {"http://www.w3.org/2000/svg"}

@@ -87,12 +87,9 @@ def test_other_code_sets_runs_apart(make_log):
     words = code(module_mine="cccc")["code"].replace("bbbb", "dddd")
     both = labels(*same, make_log(seed=4, attrs={"code": words}))
     assert both[0].startswith("module mine and 1 more = ") and len(set(both)) == 2
-
-
-def test_a_sweep_has_judged_the_code_of_mpisim(make_log):
-    """It runs a point again whose log other modules wrote, unless the user accepts them."""
-    words = {"code": code()["code"].replace("bbbb", "dddd")}
-    logs = read_all([make_log(attrs=code()), make_log(seed=2, attrs=words)])
+    # a sweep has judged that: it runs such a point again, unless its user accepts the other code
+    accepted = make_log(seed=5, attrs={"code": code()["code"].replace("bbbb", "dddd")})
+    logs = read_all([same[0], accepted])
     assert one_setting(logs) == logs
 
 
@@ -154,22 +151,18 @@ def test_a_label_has_what_differs(make_log, logs, names):
     assert labels(*(make_log(**how) for how in logs)) == names
 
 
-SCHEDULED = '"theory"\nschedule = { at = [0.2], factor = 0.1 }'
-
-
 @pytest.mark.parametrize(
-    ("keys", "apart"),
+    ("more", "apart"),
     [
-        ({}, False),
-        ({"stepsize": SCHEDULED}, True),
-        ({"warmup": 0.13}, True),
-        ({"warmup": 5}, False),
+        ("", False),
+        ("schedule = { at = [0.2], factor = 0.1 }", True),
+        ("warmup = 0.13", True),
+        ("warmup = 5", False),
     ],
 )
-def test_shares_of_the_rounds_make_the_rounds_a_setting(make_log, keys, apart):
+def test_shares_of_the_rounds_make_the_rounds_a_setting(make_log, more, apart):
     """A step that drops after a fifth of the rounds drops elsewhere in a longer run."""
-    warmup = f"\nwarmup = {keys['warmup']}" if "warmup" in keys else ""
-    step = keys.get("stepsize", f'"theory"{warmup}')
+    step = f'"theory"\n{more}'
     paths = [make_log(seed=n, rounds=30 * n, stepsize=step) for n in (1, 2)]
     groups = group_runs(read_all(paths))
     assert len(groups) == 1 + apart

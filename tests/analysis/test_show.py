@@ -31,6 +31,10 @@ def test_says_what_was_run_and_how_it_ended(make_log):
         "82824 per worker",
     ):
         assert part in text
+    shares = [float(s) for s in re.findall(r"([\d.]+)%", text)]  # of the time, by phase
+    assert sum(shares) == pytest.approx(100, abs=0.5)
+    assert shares == sorted(shares, reverse=True)
+    assert re.search(r"other +0\.400 s +22\.2%", text)
 
 
 def test_says_who_lies_and_what_the_server_does(tmp_path):
@@ -44,14 +48,6 @@ def test_says_who_lies_and_what_the_server_does(tmp_path):
     text = show_text(log)
     assert re.search("^server +median, buckets = 2$", text, re.M)
     assert re.search("^attack +sign-flip, share = 0.34; f is over the good workers$", text, re.M)
-
-
-def test_time_by_phase_adds_up_and_is_sorted(make_log):
-    text = show_text(make_log())
-    shares = [float(s) for s in re.findall(r"([\d.]+)%", text)]
-    assert sum(shares) == pytest.approx(100, abs=0.5)
-    assert shares == sorted(shares, reverse=True)
-    assert re.search(r"other +0\.400 s +22\.2%", text)
 
 
 DURATIONS = {  # of a run whose phases take 1.8 s

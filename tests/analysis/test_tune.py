@@ -83,13 +83,6 @@ def test_the_cost_of_an_accuracy(criterion, unit, base, tmp_path):
         best(points, "final")
 
 
-def test_a_cost_needs_an_accuracy(base, tmp_path):
-    points = run(write(tmp_path, "multiples = [0.5]", base), tmp_path / "logs")
-    for criterion in COSTS:
-        with pytest.raises(InputError, match="has no accuracy to reach, such as grad_norm_sq; ch"):
-            best(points, criterion)
-
-
 def test_a_criterion_that_does_not_fit_is_refused_before_anything_runs(base, tmp_path, command):
     file = write(tmp_path, "multiples = [0.5]", base)
     line = command("tune", file, "--out", tmp_path / "logs", "--criterion", "bits", code=2)
@@ -97,6 +90,10 @@ def test_a_criterion_that_does_not_fit_is_refused_before_anything_runs(base, tmp
     with pytest.raises(InputError, match="no accuracy to reach"):
         mpisim.tune(file, tmp_path / "logs", criterion="bits")
     assert not (tmp_path / "logs").exists()
+    points = run(file, tmp_path / "logs")
+    for cost in COSTS:
+        with pytest.raises(InputError, match="has no accuracy to reach, such as grad_norm_sq; ch"):
+            best(points, cost)
 
 
 SAMPLE = BASE.format(data="sample").replace('"gd"', '"dcgd"').replace("workers = 1", "workers = 3")

@@ -131,6 +131,6 @@ def test_a_changed_row_is_detected_without_repeating_the_run(good, tmp_path, com
 def test_documented_checks_are_those_there_are(good):
     text = (Path(__file__).parents[2] / "docs" / "concepts" / "trust.md").read_text()
     log = read(good)
-    for what, _ in [as_written(log), *checks(log)]:
+    for what, *_ in [as_written(log), *checks(log)]:
         assert what in text
     assert all(name in text for name in COLUMNS)

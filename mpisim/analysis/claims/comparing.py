@@ -66,11 +66,6 @@ class Reach:
         """What the whole run spent."""
         return float(self.x.values(self.log)[-1])
 
-    @property
-    def went_on(self) -> bool:
-        """Whether the budget has more than row 0."""
-        return bool(self.budget > self.x.values(self.log)[0])
-
     @cached_property
     def floor(self) -> float:
         """The noise floor, 0 for a run that still falls when it ends.
@@ -159,19 +154,15 @@ def compare(
     numbers["fewest"] = fewest(log.duration for pair in both for log in pair)
     if exact:
         numbers["exact"] = True
-    others = {
-        name: _by_target([(Reach(a, p, y), Reach(b, q, y)) for a, b in both], targets, starts)
-        for name, (p, q) in _other_costs(x, both, first).items()
-    }
-    numbers |= {"other_costs": others} if others else {}
+    for name, (p, q) in _other_costs(x, both, first).items():
+        others = [(Reach(a, p, y), Reach(b, q, y)) for a, b in both]
+        numbers.setdefault("other_costs", {})[name] = _by_target(others, targets, starts)
     evidence = again(Evidence(where, "", Verdict.UNDECIDED, numbers, word=word))
     if "target" not in evidence.numbers:
         return evidence
     target = evidence.numbers["target"]
-    costs = [
-        [finite(run.cost(target * start)) for run in pair]
-        for pair, start in zip(runs, starts, strict=True)
-    ]
+    each = zip(runs, starts, strict=True)
+    costs = [[finite(run.cost(target * start)) for run in pair] for pair, start in each]
     return dataclasses.replace(evidence, numbers=evidence.numbers | {"costs": costs})
 
 
@@ -218,12 +209,17 @@ def pairs(
 
 def _ratio(less: Reach, more: Reach, level: float) -> _Ratio | None:
     """The ratio of costs, or its bound; None where the level does not decide."""
+
+    def bounds(cut: Reach, cost: float) -> bool:
+        """Whether a run that was cut off spent enough, and more than row 0, to give a bound."""
+        return bool(cut.budget > cut.x.values(cut.log)[0] and cut.budget > CLEAR * cost)
+
     low, high = less.cost(level), more.cost(level)
     if np.isfinite(low) and np.isfinite(high):
         return _Ratio(high / low if low > 0 else float("inf") if high > 0 else 1.0)
-    if np.isfinite(low) and np.isposinf(high) and more.went_on and more.budget > CLEAR * low:
+    if np.isfinite(low) and np.isposinf(high) and bounds(more, low):
         return _Ratio(more.budget / low if low > 0 else float("inf"), bound=1)
-    if np.isposinf(low) and np.isfinite(high) and less.went_on and less.budget > CLEAR * high:
+    if np.isposinf(low) and np.isfinite(high) and bounds(less, high):
         return _Ratio(high / less.budget, bound=-1)
     return None
 

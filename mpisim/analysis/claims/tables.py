@@ -86,9 +86,8 @@ def sensitivities(studies: Studies) -> str:
 def chance(claims: Sequence[Claim]) -> str:
     """``40 comparisons, of which chance alone would decide 2``."""
     several = comparisons(claims)
-    return (
-        f"{len(several)} comparisons, of which chance alone would decide {by_chance(several):.2g}"
-    )
+    decided = f"of which chance alone would decide {by_chance(several):.2g}"
+    return f"{len(several)} comparisons, {decided}"
 
 
 def markdown(studies: Studies) -> str:

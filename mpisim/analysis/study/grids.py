@@ -51,8 +51,8 @@ class Grid(Source):
 
         file = self.files.get(scale, self.file)
         folder, grid = read(study / f"{file}.toml", list(choose(self.scales, scale, "--scale")))
-        chosen = self.methods
-        return folder, [p for p in grid if not chosen or p["method"]["name"] in chosen]
+        kept = [p for p in grid if not self.methods or p["method"]["name"] in self.methods]
+        return folder, kept
 
     def points(self, study: Path, scale: str) -> tuple[Path, list[Tables], list[str]]:
         """The folder, the points whose data is at hand, and the missing data sets.
@@ -147,12 +147,9 @@ class Grids(Source):
         """The folder that all share; `InputError` where a grid has its logs elsewhere."""
         shared = self.grids[0].folder(study).parent
         for grid in self.grids:
-            require(
-                grid.folder(study) == shared / grid.file,
-                f"{study / grid.file}.toml: sweep.folder",
-                str(grid.folder(study)),
-                str(shared / grid.file),
-            )
+            where = f"{study / grid.file}.toml: sweep.folder"
+            place, allowed = grid.folder(study), shared / grid.file
+            require(place == allowed, where, str(place), str(allowed))
         return shared
 
     def parts(self) -> Sequence[Grid]:
@@ -167,9 +164,9 @@ class Grids(Source):
         for place in [path for path in folders if path.is_dir()] or [folder]:
             try:
                 more, lines = complete_logs(place)
+                logs, left = logs + more, left + lines
             except InputError as error:
-                more, lines = [], [str(error)]
-            logs, left = logs + more, left + lines
+                left.append(str(error))
         if not logs:
             raise InputError(f"{folder}: no complete log of a run there")
         return logs, left

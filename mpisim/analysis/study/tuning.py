@@ -78,12 +78,9 @@ def best_steps(
     by_path |= {str(log.path): log for log in _diverged(by_path.values())}
     panels: dict[Hashable, list[tuple[TunedSetting, dict[float, list[Log]]]]] = {}
     for setting in ranked(by_path.values(), "mean"):
-        runs = {c.step: [by_path[path] for path in c.logs] for c in setting.candidates}
-        good = {c.step for c in setting.candidates if c.score is not None}
-        tried = {step: logs for step, logs in runs.items() if step in good}
-        well = {
-            s: logs for s, logs in tried.items() if not any(rises(y.values(log)) for log in logs)
-        }
+        good = (one for one in setting.candidates if one.score is not None)
+        runs = {one.step: [by_path[path] for path in one.logs] for one in good}
+        well = {step: r for step, r in runs.items() if not any(rises(y.values(log)) for log in r)}
         if well:
             panels.setdefault(panel(next(iter(well.values()))[0]), []).append((setting, well))
     return [_best(*one, x, y, targets, many) for many in panels.values() for one in many]
