@@ -23,7 +23,7 @@ from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.identity import executed_by, must_agree, of_log, require_same
 from mpisim.runs.log import journal, reader
 from mpisim.runs.log.journal import Mark
-from mpisim.runs.log.schema import LATER, Column, row_type
+from mpisim.runs.log.schema import LATER, Schema, row_type
 from mpisim.runs.log.untrusted import DAMAGE
 from mpisim.runs.metrics import End
 
@@ -63,7 +63,7 @@ class Resumption:
     experiment: Experiment
     run: Run
     identity: dict[str, str]
-    schema: Sequence[Column]
+    schema: Schema
     accept: bool = False
 
     def find(self, log: Path) -> Start:

@@ -26,7 +26,7 @@ from mpisim.core.machine import available_memory, gigabytes, launched
 from mpisim.core.schema import require
 from mpisim.runs.host import guarded, here
 from mpisim.runs.labels import Tables
-from mpisim.runs.stop import COMPLETE, StopSignals, no_signal
+from mpisim.runs.stop import COMPLETE, STATUS, StopSignals, no_signal
 from mpisim.runs.sweep.plan import plan
 from mpisim.runs.sweep.points import (
     ALONE,
@@ -236,7 +236,7 @@ def _follow(
         failed = any(process.exitcode for process in processes)
         if (received := sweep.signals.received or failed * signal.SIGTERM) and not stopping:
             stopping = True
-            claims.stop(StopSignals.status(received))
+            claims.stop(STATUS[received])
         update()
 
 
