@@ -172,8 +172,7 @@ class Experiment:
         problem, arrays = tables.get("problem", {}), {"data": (x, y)}
         arrays |= {} if test is None else {"test": test}
         for key in problem.keys() & arrays.keys():
-            allowed = "absent: arrays are in its place"
-            require(False, f"problem.{key}", problem[key], allowed)
+            require(False, f"problem.{key}", problem[key], "absent: arrays are in its place")
         files = {key: save_arrays(*pair) for key, pair in arrays.items()}
         return parse({**tables, "problem": {**problem, **files}})
 
@@ -339,7 +338,6 @@ def apply(tables: dict[str, Any], setting: str) -> None:
 
 def _as_utf8(argument: str) -> str:
     """An argument as its bytes say in UTF-8, whatever the locale made of them, where they can."""
-    try:
+    with contextlib.suppress(UnicodeError):
         return os.fsencode(argument).decode()
-    except UnicodeError:
-        return argument
+    return argument

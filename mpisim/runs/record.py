@@ -73,8 +73,9 @@ def find_start(setup: Setup, output: Output) -> Start:
         return Start()
 
     def search() -> Start:
-        here.append(_find_start(setup, output, log))
-        return here[0].for_other_ranks()
+        here.append(start := _find_start(setup, output, log))
+        ended = start.ended and dataclasses.replace(start.ended, columns={}, attributes={})
+        return Start(state=start.state, ended=ended)  # the others need no more
 
     everywhere = on_first(setup.star.side, search)
     return here[0] if here else everywhere

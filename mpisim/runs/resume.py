@@ -46,11 +46,6 @@ class Start:
     changes: str = ""
     ended: End | None = None
 
-    def for_other_ranks(self) -> Start:
-        """Without what only rank 0 needs."""
-        ended = self.ended and dataclasses.replace(self.ended, columns={}, attributes={})
-        return Start(state=self.state, ended=ended)
-
 
 @dataclasses.dataclass(frozen=True)
 class Resumption:

@@ -90,15 +90,21 @@ class Setup:
         self.state = self.new_state(star)
         self.oracle, self.estimator = self.state.oracle, self.state.estimator
         self.step, self.run = self._step(), self.state.run
-        self._warn_of_bias()
-        self._warn_of_shares()
+        self._warn()
         self.reference = self.cache.minimiser(star) if settings.reference else None
         starts = {"schedule.at": experiment.method.schedule.starts(settings.rounds)}
         self._parameters = self.estimator.parameters() | starts
 
-    def _warn_of_shares(self) -> None:
-        """A line where a trimmed mean leaves nothing out, or nobody attacks."""
+    def _warn(self) -> None:
+        """A line where a biased compressor meets a method whose proofs need an unbiased one, a
+        trimmed mean leaves nothing out, or nobody attacks."""
         server, attack, n = self.star.server, self.star.attack, self.star.n
+        if self.estimator.unbiased and self.compressor.shift_omega is None:
+            report_once(
+                f"mpisim: compressor.name: {self.compressor.name!r} is biased, and"
+                f" {self.experiment.method.name!r} is proved for unbiased compressors only: no step"
+                " is known to be safe; ef21 takes biased ones"
+            )
         if attack is not None and attack.share > 0 and not attack.bad(n).any():
             report_once(
                 f"mpisim: attack.share: {attack.share:g} of {n} workers is less than one: all are"
@@ -109,15 +115,6 @@ class Setup:
             report_once(
                 f"mpisim: server.trim: {server.trim:g} of {count} values is less than one: the"
                 " trimmed mean leaves none out, and is the mean"
-            )
-
-    def _warn_of_bias(self) -> None:
-        """A line where a biased compressor meets a method whose proofs need an unbiased one."""
-        if self.estimator.unbiased and self.compressor.shift_omega is None:
-            report_once(
-                f"mpisim: compressor.name: {self.compressor.name!r} is biased, and"
-                f" {self.experiment.method.name!r} is proved for unbiased compressors only: no step"
-                " is known to be safe; ef21 takes biased ones"
             )
 
     def new_state(self, star: Star) -> RunState:

@@ -246,12 +246,10 @@ def lock_of(log: Path) -> Iterator[None]:
 
 def require_text(path: Path) -> None:
     """`InputError` for a path that is not UTF-8, or that no file can have."""
-    try:
-        sound = "\0" not in str(path) and bool(str(path).encode())
-    except UnicodeEncodeError:
-        sound = False
-    if not sound:
-        raise InputError(f"{str(path)!a}: is not a path in UTF-8")
+    with suppress(UnicodeEncodeError):
+        if "\0" not in str(path) and str(path).encode():
+            return
+    raise InputError(f"{str(path)!a}: is not a path in UTF-8")
 
 
 def _require_file(log: Path) -> None:

@@ -133,8 +133,9 @@ class Experiments:
         sha256 : of the log, if it is known
         """
         if identity.anywhere(str(log.get("config"))) != identity.anywhere(point.config):
-            why = f"{point.log}: is the log of another experiment; move it away"
-            return Outcome("skipped", why)
+            return Outcome(
+                "skipped", f"{point.log}: is the log of another experiment; move it away"
+            )
         status, code = str(log.get("status")), identity.of_log(log)
         if status in COMPLETE and (accept or code == self._executed(point)):
             return Outcome(status, before=True, stamp=stamp_of(sha256, code))
@@ -223,8 +224,7 @@ def _go_on(folder: Path, points: Sequence[Point], complete: dict[Path, str]) -> 
 
 def _is_beginning(log: reader.Log, run: Run) -> bool:
     """Whether a run with this budget would have all rows of the log."""
-    try:
+    with suppress(*DAMAGE):
         last, first = log.columns["round"][-1], run.stop.first_row(log.columns, log.n)
-    except DAMAGE:
-        return False
-    return bool(last <= run.rounds) and first in (None, log.rows - 1)
+        return bool(last <= run.rounds) and first in (None, log.rows - 1)
+    return False
