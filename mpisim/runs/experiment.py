@@ -233,15 +233,12 @@ def parse(tables: dict[str, Any]) -> Experiment:
     kind = choose(PROBLEMS, problem.pop("name", None), "problem.name")
     method = make_method(tables.get("method", {}))
     if not tables.get("compressor") and needs_compressor(method.name):
-        raise InputError(
-            f'compressor.name: missing for method {method.name!r}; "identity" sends dense vectors'
-        )
+        missing = f'missing for method {method.name!r}; "identity" sends dense vectors'
+        raise InputError(f"compressor.name: {missing}")
     compressor = make_compressor(tables.get("compressor") or {"name": "identity"})
     if method.name == "gd" and compressor.name != "identity":
-        raise InputError(
-            f'compressor.name: {compressor.name!r} is not allowed with "gd", only "identity";'
-            ' method "dcgd" compresses'
-        )
+        only = 'is not allowed with "gd", only "identity"; method "dcgd" compresses'
+        raise InputError(f"compressor.name: {compressor.name!r} {only}")
     run, made = _run(tables.get("run", {}), kind), build(kind, problem, "problem")
     server = build(Server, tables.get("server", {}), "server")
     attack = build(Attack, tables["attack"], "attack") if "attack" in tables else None

@@ -229,8 +229,7 @@ class Evaluator:
             away = to_host(x) - x_star
             row |= {"suboptimality": f - f_star, "distance_sq": float(dot(away, away))}
         row = {name: value if value == value else nan for name, value in row.items()}  # one NaN
-        row |= bits
-        row["oracle_calls"] = self.calls
+        row |= bits | {"oracle_calls": self.calls}
         row.update(zip(SECONDS, self.path.seconds, strict=True))
         return Evaluation(row, int(totals["signal"]), bool(totals["checkpoint"]))
 

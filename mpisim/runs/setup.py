@@ -106,16 +106,13 @@ class Setup:
                 " is known to be safe; ef21 takes biased ones"
             )
         if attack is not None and attack.share > 0 and not attack.bad(n).any():
-            report_once(
-                f"mpisim: attack.share: {attack.share:g} of {n} workers is less than one: all are"
-                " honest"
-            )
+            less = f"{attack.share:g} of {n} workers is less than one"
+            report_once(f"mpisim: attack.share: {less}: all are honest")
         count = ceil(n / server.buckets)
         if server.aggregate == "trimmed-mean" and not share_of(server.trim, count):
-            report_once(
-                f"mpisim: server.trim: {server.trim:g} of {count} values is less than one: the"
-                " trimmed mean leaves none out, and is the mean"
-            )
+            less = f"{server.trim:g} of {count} values is less than one"
+            text = "the trimmed mean leaves none out, and is the mean"
+            report_once(f"mpisim: server.trim: {less}: {text}")
 
     def new_state(self, star: Star) -> RunState:
         """The state before round 0, on a star of the same ranks."""
@@ -167,10 +164,8 @@ class Setup:
 def require_honest(star: Star) -> None:
     """`InputError` where no theorem is about what the server gets and makes of it."""
     if star.attack is not None or star.server.robust:
-        raise InputError(
-            "method.stepsize: theorems are about the mean of honest workers;"
-            ' "theory" is not allowed with [attack], or with another rule in [server]'
-        )
+        why = '"theory" is not allowed with [attack], or with another rule in [server]'
+        raise InputError(f"method.stepsize: theorems are about the mean of honest workers; {why}")
 
 
 class ProblemCache:

@@ -210,12 +210,8 @@ def _go_on(folder: Path, points: Sequence[Point], complete: dict[Path, str]) -> 
         if not (paths := shorter.get(identity.without_budget(point.config))):
             continue
         experiment = parse(tomllib.loads(point.config))
-        fitting = [
-            log
-            for log in reader.read_each(paths)
-            if not isinstance(log, InputError) and _is_beginning(log, experiment.run)
-        ]
-        if fitting:
+        readable = [log for log in reader.read_each(paths) if isinstance(log, reader.Log)]
+        if fitting := [log for log in readable if _is_beginning(log, experiment.run)]:
             code = identity.executed_by(experiment)
             by_this_code = [log for log in fitting if identity.of_log(log.attrs) == code]
             longest = max(by_this_code or fitting, key=lambda log: log.columns["round"][-1])
