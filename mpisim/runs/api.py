@@ -56,9 +56,8 @@ class Result:
 
     def summary(self) -> dict[str, Any]:
         """What was run, and the last row."""
-        about = self.attributes
         last = {name: float(self.rows[name][-1]) for name in ("loss", "grad_norm_sq")}
-        named = {name: about[name] for name in ("method", "compressor", "stepsize")}
+        named = {name: self.attributes[name] for name in ("method", "compressor", "stepsize")}
         rounds = {"rounds": int(self.rows["round"][-1])}
         bits = {"bits_per_worker": float(self.bits_per_worker[-1])}
         log = {} if self.log is None else {"log": str(self.log)}

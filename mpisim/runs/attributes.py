@@ -65,10 +65,8 @@ def _log_every_source(setup: Setup) -> str:
 
 
 # Attributes of the log, of the last start of the run; not a number until it has ended.
-PENDING = {
-    f"seconds_{part}": nan
-    for part in ("elapsed", "setup", "rehearsal", "evaluation", "waiting", "before")
-}
+PARTS = ("elapsed", "setup", "rehearsal", "evaluation", "waiting", "before")
+PENDING = {f"seconds_{part}": nan for part in PARTS}
 
 
 class Durations:

@@ -67,11 +67,10 @@ class LastWords:
 
 def _at_terminal() -> bool:
     """Whether this process has a terminal."""
-    try:
+    with contextlib.suppress(OSError):
         os.close(os.open(TERMINAL, os.O_WRONLY | os.O_NOCTTY))
-    except OSError:
-        return False
-    return True
+        return True
+    return False
 
 
 def main() -> None:

@@ -115,13 +115,11 @@ class EnsembleStar(Star):
 class Given(Oracle):
     """The oracle of a member: the ensemble has evaluated its losses and gradients."""
 
-    def give(self, losses: np.ndarray, gradients: np.ndarray) -> None:
-        """What `evaluate` returns from now on."""
-        self._given = losses, gradients
+    given: tuple[np.ndarray, np.ndarray]
 
     def evaluate(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self.clock.to(EVALUATE)
-        return self._given
+        return self.given
 
 
 class Member(Loop):
@@ -137,7 +135,7 @@ class Member(Loop):
         self.state.oracle = self.state.evaluator.oracle = self.oracle
 
     def save(self) -> None:
-        self.ensemble.hand_over(self)
+        _give(self.ensemble.state, [self.ensemble.members.index(self)], self.state)
         super().save()
 
 
@@ -170,7 +168,7 @@ class Ensemble(Loop):
 
     def evaluate(self, k: int, logged: bool) -> End | None:
         """The members' rows of x^k, checkpoints and ends; one of these when all have ended."""
-        state, clock, runs = self.state, self.clock, len(self.members)
+        state, one, clock, runs = self.state, self.state.star, self.clock, len(self.members)
         clock.to(EVALUATE)
         pairs = zip(clock.seconds[: len(PHASES)], self._shared_out, strict=False)
         shares = [(now - before) / runs for now, before in pairs]
@@ -179,13 +177,13 @@ class Ensemble(Loop):
             losses, gradients = state.oracle.evaluate(state.x)
         self._shared_out = list(clock.seconds)
         for run, member in enumerate(self.members):
-            star, workers = member.setup.star, self._workers(run)
+            star, workers = member.setup.star, slice(run * one.n, (run + 1) * one.n)
             star.clock.charge(shares)
-            star.ledger.restore(state.star.ledger.state(run))
+            star.ledger.restore(one.ledger.state(run))
             member.state.jump(k, state.x[run])
             member.oracle.restore(state.oracle.calls // runs)
             if losses is not None and gradients is not None:
-                member.oracle.give(losses[workers], gradients[workers])
+                member.oracle.given = losses[workers], gradients[workers]
             member.end = member.evaluate(k, logged)
             if member.end is not None:
                 member.record.close(member.end)
@@ -194,25 +192,12 @@ class Ensemble(Loop):
         if not stay:
             return self.members[-1].end
         if len(stay) < runs:
-            self._keep(stay)
+            self.members = [self.members[run] for run in stay]
+            self._bind(state.x[stay])
+            _give(state, stay, self.state)
         elif not logged:
             state.oracle.forget()
         return None
-
-    def _workers(self, run: int) -> slice:
-        """The rows of a run's workers."""
-        n = self.state.star.n
-        return slice(run * n, (run + 1) * n)
-
-    def hand_over(self, member: Member) -> None:
-        """Give a member its part of the state, which is that of the run alone."""
-        _give(self.state, [self.members.index(member)], member.state)
-
-    def _keep(self, stay: list[int]) -> None:
-        """Go on with these runs."""
-        before, self.members = self.state, [self.members[run] for run in stay]
-        self._bind(before.x[stay])
-        _give(before, stay, self.state)
 
 
 def _give(ensemble: RunState, runs: list[int], to: RunState) -> None:

@@ -172,8 +172,7 @@ class Experiment:
         problem, arrays = tables.get("problem", {}), {"data": (x, y)}
         arrays |= {} if test is None else {"test": test}
         for key in problem.keys() & arrays.keys():
-            allowed = "absent: arrays are in its place"
-            require(False, f"problem.{key}", problem[key], allowed)
+            require(False, f"problem.{key}", problem[key], "absent: arrays are in its place")
         files = {key: save_arrays(*pair) for key, pair in arrays.items()}
         return parse({**tables, "problem": {**problem, **files}})
 
@@ -234,15 +233,12 @@ def parse(tables: dict[str, Any]) -> Experiment:
     kind = choose(PROBLEMS, problem.pop("name", None), "problem.name")
     method = make_method(tables.get("method", {}))
     if not tables.get("compressor") and needs_compressor(method.name):
-        raise InputError(
-            f'compressor.name: missing for method {method.name!r}; "identity" sends dense vectors'
-        )
+        missing = f'missing for method {method.name!r}; "identity" sends dense vectors'
+        raise InputError(f"compressor.name: {missing}")
     compressor = make_compressor(tables.get("compressor") or {"name": "identity"})
     if method.name == "gd" and compressor.name != "identity":
-        raise InputError(
-            f'compressor.name: {compressor.name!r} is not allowed with "gd", only "identity";'
-            ' method "dcgd" compresses'
-        )
+        only = 'is not allowed with "gd", only "identity"; method "dcgd" compresses'
+        raise InputError(f"compressor.name: {compressor.name!r} {only}")
     run, made = _run(tables.get("run", {}), kind), build(kind, problem, "problem")
     server = build(Server, tables.get("server", {}), "server")
     attack = build(Attack, tables["attack"], "attack") if "attack" in tables else None
@@ -339,7 +335,6 @@ def apply(tables: dict[str, Any], setting: str) -> None:
 
 def _as_utf8(argument: str) -> str:
     """An argument as its bytes say in UTF-8, whatever the locale made of them, where they can."""
-    try:
+    with contextlib.suppress(UnicodeError):
         return os.fsencode(argument).decode()
-    except UnicodeError:
-        return argument
+    return argument

@@ -116,14 +116,14 @@ def blas(threads: bool = False) -> str:
     import numpy  # noqa: F401  (loads its BLAS)
     from threadpoolctl import threadpool_info
 
-    texts: dict[str, None] = {}
+    texts = []
     for pool in threadpool_info():
         if pool["user_api"] == "blas":
             text, count = f"{pool['internal_api']} {pool['version'] or ''}".strip(), ""
             if threads:
-                count = f", {pool['num_threads']} thread{'s' if pool['num_threads'] != 1 else ''}"
-            texts[text + count] = None  # each once
-    return ("; " if threads else ", ").join(texts)
+                count = f", {pool['num_threads']} thread{'s' * (pool['num_threads'] != 1)}"
+            texts.append(text + count)
+    return ("; " if threads else ", ").join(dict.fromkeys(texts))  # each once
 
 
 @cache
@@ -149,17 +149,13 @@ def _git(folder: Path, kept: str, *words: str) -> list[str] | None:
     """The lines of a git command in a folder; None unless git keeps the file ``kept`` there."""
     for command in (("ls-files", "--error-unmatch", kept), words):
         try:
-            done = subprocess.run(
-                ["git", "-C", str(folder), *command],
-                check=True,
-                capture_output=True,
-                text=True,
-                timeout=GIT_SECONDS,
-                stdin=subprocess.DEVNULL,
+            call, nothing = ["git", "-C", str(folder), *command], subprocess.DEVNULL
+            text = subprocess.check_output(
+                call, text=True, timeout=GIT_SECONDS, stdin=nothing, stderr=nothing
             )
         except (OSError, subprocess.SubprocessError):
             return None
-    return done.stdout.splitlines()
+    return text.splitlines()
 
 
 @dataclasses.dataclass(frozen=True)

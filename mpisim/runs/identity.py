@@ -38,13 +38,8 @@ ACCEPTABLE = ("module ", "library ", "processor")  # how what executes an experi
 
 # The modules of this room that decide values. Others write, read, and report them.
 ROUNDS = ("setup", "loop", "ensemble", "run_state", "stop", "metrics")
-REGISTRIES = (
-    "mpisim",
-    "mpisim.problems",
-    "mpisim.compressors",
-    "mpisim.methods.estimators",
-    "mpisim.wire.placed",
-)
+REGISTERING = ("problems", "compressors", "methods.estimators", "wire.placed")
+REGISTRIES = ("mpisim", *(f"mpisim.{room}" for room in REGISTERING))
 ELSEWHERE = ("mpisim.runs", "mpisim.analysis", "mpisim.cli")  # never followed
 
 

@@ -22,7 +22,7 @@ from mpisim.runs.metrics import End, Row
 from mpisim.runs.record import Output, Record, find_start
 from mpisim.runs.rehearsal import rehearse
 from mpisim.runs.setup import Setup
-from mpisim.runs.stop import STOPPED, StopSignals, diverges
+from mpisim.runs.stop import STATUS, STOPPED, StopSignals, diverges
 
 SECONDS = 0.5  # between two checks of clock and signals, approximately
 FASTER = 2  # the number of rounds between two checks grows by at most this factor
@@ -70,10 +70,13 @@ def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
 
     The caller holds the lock of the log. A complete log that is resumed stays as it is.
     """
-    record = _begin(setup, output)
-    if isinstance(record, End):
-        return record
-    end = None
+    durations = Durations(setup.clock, setup.state.evaluator.path)
+    start = find_start(setup, output)
+    if start.ended is not None:
+        return dataclasses.replace(start.ended, before=True)
+    if start.state:
+        together(setup.star.side, lambda: setup.state.restore(start.state))
+    record, end = Record(setup, output, start, durations), None
     try:
         rehearsal = rehearse(setup)
         if setup.round.k > 0:
@@ -92,17 +95,6 @@ def with_record(end: End, record: Record) -> End:
     sha256 = record.log.sha256 if record.log else ""
     columns, attributes = record.columns(), record.attributes
     return dataclasses.replace(end, columns=columns, attributes=attributes, sha256=sha256)
-
-
-def _begin(setup: Setup, output: Output) -> Record | End:
-    """The record, with the checkpoint restored; or the end, where the log is complete."""
-    durations = Durations(setup.clock, setup.state.evaluator.path)
-    start = find_start(setup, output)
-    if start.ended is not None:
-        return dataclasses.replace(start.ended, before=True)
-    if start.state:
-        together(setup.star.side, lambda: setup.state.restore(start.state))
-    return Record(setup, output, start, durations)
 
 
 class Loop:
@@ -173,7 +165,7 @@ class Loop:
         if logged and diverges(row, loss):
             return "diverged", ""
         if signal:
-            return self.signals.status(signal), ""
+            return STATUS[signal], ""
         if not logged:
             return "", ""
         last = "rounds" if row["round"] == self.settings.rounds else ""

@@ -53,8 +53,7 @@ class Adaptive(Metric):
         if isinstance(self.problem, ExplicitProblem):
             change = self.problem.lazy_gradients(x) - self.problem.lazy_gradients(self.last)
         else:
-            both = self.problem.gradients(x), self.problem.gradients(self.last)
-            change = to_host(both[0] - both[1])
+            change = to_host(self.problem.gradients(x) - self.problem.gradients(self.last))
 
         mean = self._mean(change)
 
@@ -65,8 +64,7 @@ class Adaptive(Metric):
         squares = np.zeros(2)
         self.star.relay(squares, fold)
         squares /= self.star.n
-        plus, pm = (squares / length).tolist() if length > 0 else (np.nan, np.nan)
-        return plus, pm
+        return tuple((squares / length).tolist()) if length > 0 else (np.nan, np.nan)
 
 
 @njit(cache=True)
@@ -266,8 +264,7 @@ class Points(Metric):
             return np.nan, np.nan
         away = to_host(x_i - x).astype(np.float64)
         rows = np.stack([self.problem.losses(x_i), squared_norms(away)], axis=1)
-        loss, spread = (self.star.sum_over_workers(rows) / self.star.n).tolist()
-        return loss, spread
+        return tuple((self.star.sum_over_workers(rows) / self.star.n).tolist())
 
 
 @metric("uniform")
@@ -297,6 +294,5 @@ class Uniform(Metric):
         if isinstance(self.problem, ExplicitProblem):
             grad = self.problem.loss_and_gradient(x)[1]
         else:
-            g_i = to_host(self.problem.losses_and_gradients(x)[1])
-            grad = self._mean(g_i)
+            grad = self._mean(to_host(self.problem.losses_and_gradients(x)[1]))
         return float(dot(grad, grad))

@@ -115,17 +115,16 @@ class Progress:
 
         Without a status there is no such line.
         """
+        first, self._first = self._first, None
         if not status:
             self._shown.erase()
-            self._first = None
-        if self._first is None:
+        if first is None or not status:
             return
         seconds = self._clock() - self._begin
-        done = self._last[0] - self._first
+        done = self._last[0] - first
         rate = f" ({done / seconds:.3g} rounds/s)" if done and seconds > 0 else ""
         text = f"{status}: round {self._last[0]} of {self.rounds} in {duration(seconds)}{rate}"
         self._shown.close(text + self._values())
-        self._first = None
 
     def _line(self, now: float) -> str:
         assert self._first is not None

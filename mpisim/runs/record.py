@@ -21,7 +21,6 @@ from mpisim.runs.attributes import Durations, attributes_of
 from mpisim.runs.host import Place, here
 from mpisim.runs.labels import flatten
 from mpisim.runs.log import journal
-from mpisim.runs.log.journal import Mark
 from mpisim.runs.log.schema import row_type
 from mpisim.runs.log.writer import LogWriter, lock_of, require_new
 from mpisim.runs.metrics import End, Row
@@ -73,8 +72,9 @@ def find_start(setup: Setup, output: Output) -> Start:
         return Start()
 
     def search() -> Start:
-        here.append(_find_start(setup, output, log))
-        return here[0].for_other_ranks()
+        here.append(start := _find_start(setup, output, log))
+        ended = start.ended and dataclasses.replace(start.ended, columns={}, attributes={})
+        return Start(state=start.state, ended=ended)  # the others need no more
 
     everywhere = on_first(setup.star.side, search)
     return here[0] if here else everywhere
@@ -84,8 +84,7 @@ def _find_start(setup: Setup, output: Output, log: Path) -> Start:
     earlier = None if os.path.lexists(log) else output.earlier
     if output.force and earlier is None and is_absent(log):
         return Start()  # a new point of a sweep, say: there is nothing to report
-    schema = setup.schema
-    run = Resumption(setup.experiment, setup.run, setup.identity, schema, output.accept)
+    run = Resumption(setup.experiment, setup.run, setup.identity, setup.schema, output.accept)
     try:
         if earlier is None:
             start = run.find(log)
@@ -206,7 +205,7 @@ class Record:
             return
         if not (output.force or output.resume):
             require_new(log)
-        mark = Mark(len(rows), journal.digest(rows), self.attributes)
+        mark = journal.Mark(len(rows), journal.digest(rows), self.attributes)
         try:
             make_folder(log.parent)
             if start.mark is None or (output.earlier is not None and not os.path.lexists(log)):

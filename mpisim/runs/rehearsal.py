@@ -58,9 +58,8 @@ class Rehearsal(NamedTuple):
         """A line where one rank is `CLEARLY` faster than the job's ``ranks``; else empty."""
         if ranks == 1 or self.alone_seconds * CLEARLY > self.round_seconds:
             return ""
-        here, alone = (
-            f"{float(f'{1e3 * s:.2g}'):g} ms" for s in (self.round_seconds, self.alone_seconds)
-        )
+        both = self.round_seconds, self.alone_seconds
+        here, alone = (f"{float(f'{1e3 * seconds:.2g}'):g} ms" for seconds in both)
         return f"without mpirun it is faster: about {alone} a round, {here} on {ranks} ranks"
 
     def seconds(self, rounds: int, every: int) -> float:
@@ -103,8 +102,7 @@ def rehearse(setup: Setup) -> Rehearsal:
     shown = [side for side, _ in times]
     alone = _alone(setup.star.comm.gather(worked))
     later = list(zip(shown, alone, strict=True))[1:] if alone else []  # the first one warms up
-    alone_seconds = _mean(later) if later else inf
-    return Rehearsal(shapes, _mean(times[1:] or times), row, alone_seconds)
+    return Rehearsal(shapes, _mean(times[1:] or times), row, _mean(later) if later else inf)
 
 
 def _alone(ranks: list[list[list[float]]] | None) -> list[float]:

@@ -18,12 +18,10 @@ import numpy as np
 from mpisim.core.errors import InputError
 from mpisim.core.schema import flat, require
 from mpisim.runs import checkpoint
-from mpisim.runs.checkpoint import Checkpoint, State
 from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.identity import executed_by, must_agree, of_log, require_same
 from mpisim.runs.log import journal, reader
-from mpisim.runs.log.journal import Mark
-from mpisim.runs.log.schema import LATER, Column, row_type
+from mpisim.runs.log.schema import LATER, Schema, row_type
 from mpisim.runs.log.untrusted import DAMAGE
 from mpisim.runs.metrics import End
 
@@ -40,16 +38,11 @@ class Start:
     """
 
     note: str = ""
-    state: State = dataclasses.field(default_factory=dict)
-    mark: Mark | None = None
+    state: checkpoint.State = dataclasses.field(default_factory=dict)
+    mark: journal.Mark | None = None
     rows: np.ndarray | None = None
     changes: str = ""
     ended: End | None = None
-
-    def for_other_ranks(self) -> Start:
-        """Without what only rank 0 needs."""
-        ended = self.ended and dataclasses.replace(self.ended, columns={}, attributes={})
-        return Start(state=self.state, ended=ended)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +56,7 @@ class Resumption:
     experiment: Experiment
     run: Run
     identity: dict[str, str]
-    schema: Sequence[Column]
+    schema: Schema
     accept: bool = False
 
     def find(self, log: Path) -> Start:
@@ -85,8 +78,7 @@ class Resumption:
         elif ended is None:
             raise InputError(f"{log}: there is no checkpoint to resume from")
         else:
-            before = of_log(ended.attributes)
-            require_same(log, before, executed_by(self.experiment), self.accept)
+            require_same(log, of_log(ended.attributes), executed_by(self.experiment), self.accept)
         complete = f"{log}: complete, {ended.status} at round {ended.row['round']}"
         return Start(f"{complete}; there is nothing to do", ended=ended)
 
@@ -124,7 +116,7 @@ class Resumption:
         """
         before: list[np.ndarray] = []
 
-        def fits(last: Checkpoint) -> None:
+        def fits(last: checkpoint.Checkpoint) -> None:
             mark, k = last.log, last.state.get("round", 0)
             if not isinstance(k, int | np.integer) or k < 0:
                 raise InputError(f"damaged: its round is {k!r}")
@@ -140,8 +132,7 @@ class Resumption:
             if before and not np.array_equal(before[0]["round"], expected):
                 raise InputError(f"{log} lacks rows before round {k}")
 
-        path = checkpoint.path_for(log)
-        last, note = checkpoint.load(path, self.identity, fits, self.accept)
+        last, note = checkpoint.load(checkpoint.path_for(log), self.identity, fits, self.accept)
         if not last.state:
             return Start(note or f"{log}: stopped before its first checkpoint; starting at round 0")
         return Start(note, last.state, last.log, before[0], last.changes)

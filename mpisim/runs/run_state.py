@@ -125,8 +125,7 @@ class RunState:
         """x^k on every rank, for the log alone: nothing is charged. Collective."""
         if not self.estimator.server_point:
             return self.x
-        x = self.star.publish(to_host(self.x))
-        return self.star.arrays.placed(x)
+        return self.star.arrays.placed(self.star.publish(to_host(self.x)))
 
     def jump(self, k: int, x: np.ndarray | None = None) -> None:
         """Go to round k, and to x if given, with other state of another round.

@@ -28,7 +28,7 @@ COSTS = ("bits_up", "paper_bits_up", "oracle_calls")  # per worker, as on the ax
 OF_REFERENCE = ("suboptimality", "distance_sq")
 GRADIENT, DIVERGENCE = "grad_norm_sq", "divergence"
 GROWTH = 1e30  # of the loss, which no run comes back from
-STATUS = {  # SIGHUP: the terminal is closed
+STATUS: dict[int, str] = {  # SIGHUP: the terminal is closed
     signal.SIGINT: "interrupted",
     signal.SIGHUP: "terminated",
     signal.SIGTERM: "terminated",
@@ -92,8 +92,7 @@ class Stop:
 
         row : values by column; n : workers; start : |grad f(x^0)|^2
         """
-        keys = self.conditions
-        return next((key for key in keys if self._meets(key, row, n, start)), "")
+        return next((key for key in self.conditions if self._meets(key, row, n, start)), "")
 
     def first_row(self, columns: Mapping[str, np.ndarray] | np.ndarray, n: int) -> int | None:
         """The first row that meets a condition; None if there is none.
@@ -151,7 +150,7 @@ class StopSignals:
     def __init__(self, go_on: str = "--resume continues") -> None:
         self._received, self.go_on = 0, go_on
         self.watch: Callable[[], int] = no_signal
-        self._previous: dict[signal.Signals, Any] = {}
+        self._previous: dict[int, Any] = {}
         self._last_words: LastWords | None = None
         self._due = 0.0
 
@@ -220,9 +219,4 @@ class StopSignals:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._received = self._received or number  # mpirun's SIGTERM follows Ctrl-C
-        signal.signal(number, self._previous[signal.Signals(number)])
-
-    @staticmethod
-    def status(number: int) -> str:
-        """The log's status after signal ``number``."""
-        return STATUS[signal.Signals(number)]
+        signal.signal(number, self._previous[number])

@@ -10,17 +10,18 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mpisim.core.files import create_atomic, leads_to, write_at
-from mpisim.runs.log.schema import Column, row_type
+from mpisim.runs.log.schema import Schema, row_type
 
 FORMAT = 1
 HEAD = struct.Struct("<II")
@@ -60,7 +61,7 @@ class Journal:
     `row_type`). All methods raise `OSError`.
     """
 
-    def __init__(self, path: Path, schema: Sequence[Column], rows: np.ndarray):
+    def __init__(self, path: Path, schema: Schema, rows: np.ndarray):
         self.path, self._type = path, row_type(schema)
         self.rows = len(rows)
         self._hash, self._last = _hash(self._type), rows[-1:].copy()  # the hash lacks the last row
@@ -83,7 +84,7 @@ class Journal:
         """Make all rows durable."""
         os.fsync(self._descriptor)
 
-    def before(self, k: int) -> tuple[int, str]:
+    def before(self, k: float) -> tuple[int, str]:
         """The number of rows before round k, and their digest; only the last may be a later one."""
         last = self._last[self._last["round"] < k]
         total = self._hash.copy()
@@ -92,9 +93,7 @@ class Journal:
 
     def digest(self) -> str:
         """`digest` of all rows."""
-        total = self._hash.copy()
-        total.update(self._last.tobytes())
-        return total.hexdigest()
+        return self.before(math.inf)[1]
 
     def batches(self) -> Iterator[np.ndarray]:
         """All rows, about a megabyte at a time."""
@@ -121,7 +120,7 @@ def path_for(log: Path) -> Path:
     return log.with_name(log.name + ".journal")
 
 
-def read(log: Path, schema: Sequence[Column]) -> np.ndarray | None:
+def read(log: Path, schema: Schema) -> np.ndarray | None:
     """The rows in the journal of a log, up to the first record that is not whole, of `row_type`.
 
     None where there is no journal, or one with other columns. Raises `OSError`.
@@ -150,7 +149,7 @@ def _hash(kind: np.dtype) -> Any:
     return hashlib.sha256(repr(kind.descr).encode())
 
 
-def _header(schema: Sequence[Column]) -> bytes:
+def _header(schema: Schema) -> bytes:
     return json.dumps({"journal": FORMAT, "columns": row_type(schema).descr}).encode()
 
 

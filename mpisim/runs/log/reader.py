@@ -57,14 +57,10 @@ class Log:
 
     def table(self, clocks: bool = True) -> np.ndarray:
         """All columns, shape (rows,), with a field for each one; of `row_type` for its schema."""
-        columns = sorted(
-            (name, values)
-            for name, values in self.columns.items()
-            if clocks or not name.startswith("time_")
-        )
-        table = np.empty(self.rows, [(name, values.dtype) for name, values in columns])
-        for name, values in columns:
-            table[name] = values
+        names = sorted(n for n in self.columns if clocks or not n.startswith("time_"))
+        table = np.empty(self.rows, [(name, self.columns[name].dtype) for name in names])
+        for name in names:
+            table[name] = self.columns[name]
         return table
 
     @property
@@ -106,10 +102,9 @@ class Log:
 
     def has(self, name: str) -> bool:
         """Whether there is a `column` of this name, with a row."""
-        try:
+        with suppress(InputError):
             return bool(self.column(name).size)
-        except InputError:
-            return False
+        return False
 
     def uniform(self, name: str) -> np.ndarray:
         """The expectation of a column at the iterate x^ that theorems return, shape (rows,).

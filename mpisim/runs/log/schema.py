@@ -16,6 +16,7 @@ AT_SERVER, AT_WORKERS = "the server's x^k", "the x^k that all workers have"
 REPLACED, NOT_REPLACED = "with replacement", "without replacement"
 
 Column = tuple[str, type, str, str]  # name, type, units, description
+Schema = Sequence[Column]
 
 
 def _columns(table: dict[str, list[str]]) -> list[Column]:
@@ -57,6 +58,6 @@ def older(schema: Iterable[Column]) -> list[Column]:
 REQUIRED = older(ITERATE + CUMULATIVE)
 
 
-def row_type(schema: Sequence[Column]) -> np.dtype:
+def row_type(schema: Schema) -> np.dtype:
     """The type of a row in memory: a field for each column, by name, as HDF5 orders them."""
     return np.dtype(sorted((name, kind) for name, kind, *_ in schema))

@@ -162,16 +162,14 @@ def require_readable_size(path: Path, columns: Collection[h5py.Dataset]) -> None
 
 def members(group: h5py.Group) -> dict[str, h5py.Dataset | h5py.Group]:
     """The members of a group by name; `InputError` if one of them lies elsewhere."""
-    path, inside = group.file.filename, {}
+    refused, inside = f"{group.file.filename}: the log is refused:", {}
     for name in group:
         where = f"{group.name.rstrip('/')}/{name}"
         if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-            error = f"{where} is a link; copy it with its data"
-            raise InputError(f"{path}: the log is refused: {error}")
+            raise InputError(f"{refused} {where} is a link; copy it with its data")
         inside[name] = member = group[name]
         if isinstance(member, h5py.Dataset) and (member.external or member.is_virtual):
-            error = f"the data of {where} lies in other files"
-            raise InputError(f"{path}: the log is refused: {error}")
+            raise InputError(f"{refused} the data of {where} lies in other files")
     return inside
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,11 +26,13 @@ from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, OutputError
 from mpisim.core.files import FileLock, Locked, create_atomic, image, leads_to, make_folder, writing
 from mpisim.runs.log.journal import RECORD_ROWS, Journal, Mark, path_for
-from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION, Column, row_type, worker_columns
+from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION, Column, Schema, row_type, worker_columns
 
 FLUSH_SECONDS = 1.0  # within which rows are in the journal, and the first ones in the HDF5 file
 BEHIND_SECONDS, BEHIND_SHARE = 10.0, 0.1  # that the HDF5 file may lag; a share of those elapsed
 COST_SHARE = 0.1  # of the elapsed time, that writing the HDF5 files may take, about
+Attributes = dict[str, Any]
+Arrays = dict[str, np.ndarray]
 # Files beside a log, by its name; none has a longer one.
 BESIDE = ("{}.ckpt", "{}.ckpt.old", "{}.journal", ".{}.lock", ".{}.journal.new")
 
@@ -47,11 +49,7 @@ class LogWriter:
     """
 
     def __init__(
-        self,
-        path: Path,
-        attributes: dict[str, Any],
-        schema: Sequence[Column],
-        rows: np.ndarray | None = None,
+        self, path: Path, attributes: Attributes, schema: Schema, rows: np.ndarray | None = None
     ):
         self.path, self.schema, self._type = path, schema, row_type(schema)
         self.attributes = {"schema_version": SCHEMA_VERSION, "start": now()} | attributes
@@ -106,8 +104,8 @@ class LogWriter:
         self,
         status: str,
         x: np.ndarray | None,
-        workers: dict[str, np.ndarray],
-        attributes: dict[str, Any] | None = None,
+        workers: Arrays,
+        attributes: Attributes | None = None,
     ) -> None:
         """Write the last rows, ``/final/x``, ``/workers`` and the status, and close the log.
 
@@ -144,7 +142,7 @@ class LogWriter:
             self._first = False
 
     def _write(
-        self, status: str, x: np.ndarray | None = None, workers: dict[str, np.ndarray] | None = None
+        self, status: str, x: np.ndarray | None = None, workers: Arrays | None = None
     ) -> None:
         """Replace the HDF5 file by one with all rows of the journal; raises `OSError`."""
         begin = monotonic()
@@ -161,11 +159,7 @@ class LogWriter:
         self._cost = self._written - begin
 
     def _fill(
-        self,
-        file: h5py.File,
-        attributes: dict[str, Any],
-        x: np.ndarray | None,
-        workers: dict[str, np.ndarray],
+        self, file: h5py.File, attributes: Attributes, x: np.ndarray | None, workers: Arrays
     ) -> None:
         file.attrs.update(attributes)
         rounds, final, ranks = map(file.create_group, ("rounds", "final", "workers"))
@@ -252,12 +246,10 @@ def lock_of(log: Path) -> Iterator[None]:
 
 def require_text(path: Path) -> None:
     """`InputError` for a path that is not UTF-8, or that no file can have."""
-    try:
-        sound = "\0" not in str(path) and bool(str(path).encode())
-    except UnicodeEncodeError:
-        sound = False
-    if not sound:
-        raise InputError(f"{str(path)!a}: is not a path in UTF-8")
+    with suppress(UnicodeEncodeError):
+        if "\0" not in str(path) and str(path).encode():
+            return
+    raise InputError(f"{str(path)!a}: is not a path in UTF-8")
 
 
 def _require_file(log: Path) -> None:

@@ -26,7 +26,7 @@ from mpisim.core.machine import available_memory, gigabytes, launched
 from mpisim.core.schema import require
 from mpisim.runs.host import guarded, here
 from mpisim.runs.labels import Tables
-from mpisim.runs.stop import COMPLETE, StopSignals, no_signal
+from mpisim.runs.stop import COMPLETE, STATUS, StopSignals, no_signal
 from mpisim.runs.sweep.plan import plan
 from mpisim.runs.sweep.points import (
     ALONE,
@@ -82,10 +82,8 @@ def sweep(
         how = accept, spread.shard, group, lines, spread.separate or size > 1
         task = Sweep(folder, points, signals, command, *how)
         if comm.rank == 0 and (together := task.together()):
-            lines.say(
-                f"{together} points differ in step or seed alone from others, and advance together"
-                " with these (--separate: each for itself)"
-            )
+            differ = f"{together} points differ in step or seed alone from others"
+            lines.say(f"{differ}, and advance together with these (--separate: each for itself)")
         for point in points if comm.rank == 0 else ():
             if point.status:
                 lines.ended(point.number)
@@ -236,7 +234,7 @@ def _follow(
         failed = any(process.exitcode for process in processes)
         if (received := sweep.signals.received or failed * signal.SIGTERM) and not stopping:
             stopping = True
-            claims.stop(StopSignals.status(received))
+            claims.stop(STATUS[received])
         update()
 
 
@@ -254,11 +252,9 @@ def limits(
         return [inf] * groups
     able = max(1, min(groups - 1, int(available / 2 // needed[0])))
     rest = max(0.0, available - able * needed[0]) / (groups - able)
-    say(
-        f"{sum(size > rest for size in needed)} of {len(points)} points need up to"
-        f" {gigabytes(needed[0])} each, {gigabytes(available)} are free: {able} of them at a time,"
-        f" not {groups}"
-    )
+    large = f"{sum(size > rest for size in needed)} of {len(points)} points"
+    space = f"need up to {gigabytes(needed[0])} each, {gigabytes(available)} are free"
+    say(f"{large} {space}: {able} of them at a time, not {groups}")
     return [inf] * able + [rest] * (groups - able)
 
 

@@ -133,8 +133,9 @@ class Experiments:
         sha256 : of the log, if it is known
         """
         if identity.anywhere(str(log.get("config"))) != identity.anywhere(point.config):
-            why = f"{point.log}: is the log of another experiment; move it away"
-            return Outcome("skipped", why)
+            return Outcome(
+                "skipped", f"{point.log}: is the log of another experiment; move it away"
+            )
         status, code = str(log.get("status")), identity.of_log(log)
         if status in COMPLETE and (accept or code == self._executed(point)):
             return Outcome(status, before=True, stamp=stamp_of(sha256, code))
@@ -209,12 +210,8 @@ def _go_on(folder: Path, points: Sequence[Point], complete: dict[Path, str]) -> 
         if not (paths := shorter.get(identity.without_budget(point.config))):
             continue
         experiment = parse(tomllib.loads(point.config))
-        fitting = [
-            log
-            for log in reader.read_each(paths)
-            if not isinstance(log, InputError) and _is_beginning(log, experiment.run)
-        ]
-        if fitting:
+        readable = [log for log in reader.read_each(paths) if isinstance(log, reader.Log)]
+        if fitting := [log for log in readable if _is_beginning(log, experiment.run)]:
             code = identity.executed_by(experiment)
             by_this_code = [log for log in fitting if identity.of_log(log.attrs) == code]
             longest = max(by_this_code or fitting, key=lambda log: log.columns["round"][-1])
@@ -223,8 +220,7 @@ def _go_on(folder: Path, points: Sequence[Point], complete: dict[Path, str]) -> 
 
 def _is_beginning(log: reader.Log, run: Run) -> bool:
     """Whether a run with this budget would have all rows of the log."""
-    try:
+    with suppress(*DAMAGE):
         last, first = log.columns["round"][-1], run.stop.first_row(log.columns, log.n)
-    except DAMAGE:
-        return False
-    return bool(last <= run.rounds) and first in (None, log.rows - 1)
+        return bool(last <= run.rounds) and first in (None, log.rows - 1)
+    return False

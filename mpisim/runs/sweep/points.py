@@ -283,12 +283,10 @@ class Claims:
 
     def take(self, number: int) -> bool:
         """Claim a point; False if another group has it."""
-        with _using(self.folder):
-            try:
-                (self.folder / f"{number}{TAKEN}").touch(exist_ok=False)
-            except FileExistsError:
-                return False
-        return True
+        with _using(self.folder), suppress(FileExistsError):
+            (self.folder / f"{number}{TAKEN}").touch(exist_ok=False)
+            return True
+        return False
 
     def taken(self) -> set[int]:
         """The points that are running or have run."""

@@ -138,8 +138,7 @@ class Board:
         diverged = f" ({statuses['diverged']} diverged)" if statuses["diverged"] else ""
         group = f"{self.group.text}: " if self.group.text else ""
         text = f"{group}{done} of {statuses.total()} points done{diverged}, {running} running"
-        left = self._pace.left(now - self._begin)
-        return f"{text}, {statuses['skipped']} failed{left}"
+        return f"{text}, {statuses['skipped']} failed{self._pace.left(now - self._begin)}"
 
     def _announce(self) -> None:
         """Print how long all will take, when the first runs have rehearsed."""

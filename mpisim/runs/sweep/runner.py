@@ -63,13 +63,10 @@ class Sweep:
 
     def waiting(self, with_ranks: bool | None) -> list[int]:
         """The points to run that ask for ranks, or do not; None: both. None left after a signal."""
-        return [
-            point.number
-            for point in (self.points if not self.stopped() else ())
-            if not point.status
-            and self.shard.has(point.number)
-            and with_ranks in (None, point.ranks is not None)
-        ]
+        if self.stopped():
+            return []
+        points = [p for p in self.points if with_ranks in (None, p.ranks is not None)]
+        return [p.number for p in points if not p.status and self.shard.has(p.number)]
 
     def together(self) -> int:
         """How many points can advance together with others."""
