@@ -26,7 +26,7 @@ INTERNALS = {
     "numba": """
         numba.core.cgutils:create_struct_proxy numba.core.codegen:get_host_cpu_features
         numba.core.config:CPU_NAME numba.core.config:CPU_FEATURES
-        numba.core.dispatcher:Dispatcher numba.core.event:Listener numba.core.event:register
+        numba.core.dispatcher:Dispatcher numba.core.event:Listener numba.core.event:install_listener
         numba.core.errors:TypingError numba.np.arraymath numba.np.linalg:ensure_blas
         numba.extending:intrinsic numba.extending:models.PrimitiveModel""",
     "llvmlite": """

@@ -13,8 +13,8 @@ import os
 import pickle
 import stat
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -186,12 +186,8 @@ class _Outermost(event.Listener):
             self.stop()
 
 
-@contextmanager
-def around_compiler(start: Callable[[], None], stop: Callable[[], None]) -> Iterator[None]:
+def around_compiler(
+    start: Callable[[], None], stop: Callable[[], None]
+) -> AbstractContextManager[Any]:
     """Call ``start`` before a kernel is compiled or loaded from the disk, and ``stop`` after it."""
-    listener = _Outermost(start, stop)
-    event.register(COMPILER, listener)
-    try:
-        yield
-    finally:
-        event.unregister(COMPILER, listener)
+    return event.install_listener(COMPILER, _Outermost(start, stop))
