@@ -210,14 +210,11 @@ def submit(tmp_path):
     return run
 
 
-def test_a_run_goes_on_from_its_checkpoint_in_the_folder_of_sbatch(submit):
-    code, message, _ = submit("run", "e.toml", "--out", "log.h5")
-    assert (code, message) == (0, [f"{SRUN} run e.toml --out log.h5 --resume"])
-
-
-def test_a_job_that_slurm_stops_queues_itself_again(submit):
-    code, message, _ = submit("run", "e.toml", code=143)
-    assert (code, message[1:]) == (143, ["scontrol FOLDER requeue 7"])
+def test_a_run_goes_on_from_its_checkpoint_and_is_queued_again_where_slurm_stops_it(submit):
+    words = ("run", "e.toml", "--out", "log.h5")
+    line = f"{SRUN} run e.toml --out log.h5 --resume"
+    assert submit(*words)[:2] == (0, [line])
+    assert submit(*words, code=143)[:2] == (143, [line, line, "scontrol FOLDER requeue 7"])
 
 
 def test_a_task_of_an_array_runs_its_share_of_a_sweep(submit):
