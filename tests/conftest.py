@@ -94,21 +94,15 @@ def seed() -> int:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _private_cache(tmp_path_factory):
-    """Tests never touch the user's cache."""
-    patch = pytest.MonkeyPatch()
-    patch.setenv("MPISIM_CACHE", str(tmp_path_factory.mktemp("cache")))
-    yield
-    patch.undo()
+def _private_cache_and_no_waiting_for_disks(tmp_path_factory):
+    """Tests never touch the user's cache.
 
-
-@pytest.fixture(scope="session", autouse=True)
-def _no_waiting_for_disks():
-    """Thousands of small runs would wait minutes; jobs in processes of their own do sync."""
-    patch = pytest.MonkeyPatch()
-    patch.setattr("os.fsync", lambda descriptor: None)
-    yield
-    patch.undo()
+    Thousands of small runs would wait minutes for disks; jobs in processes of their own do sync.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MPISIM_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setattr("os.fsync", lambda descriptor: None)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -36,7 +36,17 @@ def test_python(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("done ")
 
 
-def test_implementing_a_paper(tmp_path, monkeypatch, command):
+@pytest.fixture
+def one_process(monkeypatch):
+    """`mpisim check` on one rank: tests/testing/test_check.py has it start mpirun."""
+
+    def no_job(*_):
+        raise NotChecked("other tests start mpirun")
+
+    monkeypatch.setattr("mpisim.testing.runs.run_job", no_job)
+
+
+def test_implementing_a_paper(one_process, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     Path("my_dasha_plugin.py").write_text("\n\n".join(examples("how-to/own-paper.md")))
     common = ["problem.name=logistic", "problem.data=sample", "problem.workers=4", "run.rounds=9"]
@@ -50,9 +60,11 @@ def test_implementing_a_paper(tmp_path, monkeypatch, command):
     mine = run("my-dasha", "theory", "--plugin", "my_dasha_plugin.py")
     other = run("dasha", mine.attrs["stepsize"])
     assert (mine.columns["loss"] == other.columns["loss"]).all()
+    assert "ok      method my-dasha (a = 0.05): " in command("check", "my_dasha_plugin.py")
 
 
-def test_extending(tmp_path, monkeypatch, command):
+def test_extending(one_process, tmp_path, monkeypatch, command):
+    """On the tutorial's experiment its method's log is that of ``diana``; sums would drift."""
     monkeypatch.chdir(tmp_path)
     Path("mine_extended.py").write_text("\n\n".join(examples("how-to/extending.md")))
     common = ["problem.name=logistic", "problem.data=sample", "problem.workers=4", "run.rounds=20"]
@@ -64,42 +76,15 @@ def test_extending(tmp_path, monkeypatch, command):
         command("run", "--plugin", "mine_extended.py", *words, "--out", "log.h5", "--force")
         log = mpisim.load("log.h5")[0]
         assert log.columns["loss"][-1] < log.columns["loss"][0]
-
-
-def test_the_method_of_extending_is_diana(tmp_path, monkeypatch, command):
-    """On the tutorial's experiment its log is that of ``diana``; summed means would drift."""
-    monkeypatch.chdir(tmp_path)
-    Path("mine_diana.py").write_text("\n\n".join(examples("how-to/extending.md")))
     Path("first.toml").write_text(BLOCK.search(pages("tutorial/first-run"))[3])
     command("data", "sample")
     for name in ("my-diana", "diana"):
         given = settings(f"method.name={name}", "run.rounds=100")
-        command("run", "first.toml", "--plugin", "mine_diana.py", *given, "--out", f"{name}.h5")
+        command("run", "first.toml", "--plugin", "mine_extended.py", *given, "--out", f"{name}.h5")
     assert differences(Path("my-diana.h5"), Path("diana.h5")) == []
-
-
-@pytest.fixture
-def one_process(monkeypatch):
-    """`mpisim check` on one rank: tests/testing/test_check.py has it start mpirun."""
-
-    def no_job(*_):
-        raise NotChecked("other tests start mpirun")
-
-    monkeypatch.setattr("mpisim.testing.runs.run_job", no_job)
-
-
-def test_extending_passes_mpisim_check(one_process, tmp_path, command):
-    plugin = tmp_path / "mine_checked.py"
-    plugin.write_text("\n\n".join(examples("how-to/extending.md")))
-    output = command("check", plugin)
+    output = command("check", "mine_extended.py")
     for name in ("compressor firstk (k = 2)", "compressor largest (k = 2)", "method my-diana"):
         assert f"ok      {name}: " in output
-
-
-def test_implementing_a_paper_passes_mpisim_check(one_process, tmp_path, command):
-    plugin = tmp_path / "my_dasha_checked.py"
-    plugin.write_text("\n\n".join(examples("how-to/own-paper.md")))
-    assert "ok      method my-dasha (a = 0.05): " in command("check", plugin)
 
 
 def test_commands_that_read_results(make_log, monkeypatch):

@@ -43,8 +43,12 @@ def anchors(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_lead_somewhere(path):
-    for target, anchor in LINK.findall(text(path)):
+def test_links_lead_somewhere_and_named_files_exist(path):
+    """Also the tests that prove a promise; in CHANGELOG.md files may have gone."""
+    page = text(path)
+    missing = [name for name in NAMED.findall(page) if not (ROOT / name).exists()]
+    assert path.name == "CHANGELOG.md" or missing == []
+    for target, anchor in LINK.findall(page):
         if "://" in target:
             continue
         result = (path.parent / target).resolve() if target else path
@@ -67,14 +71,6 @@ def test_sentences_are_short(path):
         return
     long = [one for one in sentences(path) if len(re.findall(r"[^\W\d_]{2,}", one)) > LIMIT]
     assert not long, "\n".join(long)
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_named_files_exist(path):
-    """Also the tests that prove a promise; in CHANGELOG.md files may have gone."""
-    page = text(path)
-    missing = [name for name in NAMED.findall(page) if not (ROOT / name).exists()]
-    assert path.name == "CHANGELOG.md" or missing == []
 
 
 def on_record(study: str, *figures: str) -> tuple[Counter, Counter]:

@@ -49,19 +49,22 @@ def test_a_run_takes_what_a_sweep_takes(tmp_path):
         mpisim.run(TABLES, log=tmp_path / "x.txt")
 
 
-def test_a_resumed_run_returns_the_rows_of_its_log(tmp_path):
-    def run(rounds):
-        tables = TABLES | {"run": {"rounds": rounds}}
-        return mpisim.run(mpisim.Experiment.from_dict(tables), log=log, resume=True)
+def experiment(**changes) -> mpisim.Experiment:
+    return mpisim.Experiment.from_dict(TABLES | changes)
 
+
+def test_a_run_returns_what_its_log_holds(tmp_path):
+    """Also one that is resumed, and one that was complete before."""
     log = tmp_path / "log.h5"
-    run(7)
-    resumed, complete = run(12), run(12)
-    for rows in (resumed.rows, complete.rows):
-        assert rows.keys() == columns(log).keys()
-        assert all(np.array_equal(rows[name], of_log) for name, of_log in columns(log).items())
-        assert all(rows[name].dtype == of_log.dtype for name, of_log in columns(log).items())
-    assert resumed.plot(y="mean_grad_norm_sq").axes
+    for rounds in (7, 12, 12):
+        result = mpisim.run(experiment(run={"rounds": rounds}), log=log, resume=True)
+        assert result.status == "done" and result.log == log
+        assert result.attributes["stepsize"] == 0.1 and result.attributes["workers"] == 4
+        logged = columns(log)
+        assert result.rows.keys() == logged.keys()
+        for name, values in result.rows.items():
+            assert np.array_equal(values, logged[name]) and values.dtype == logged[name].dtype, name
+    assert result.plot(y="mean_grad_norm_sq").axes
 
 
 def test_tune_is_the_command(grid, tmp_path, command):
@@ -155,7 +158,7 @@ def test_study_and_claims(tmp_path, command):
 
 
 def test_a_result_is_short_and_drawn():
-    result = mpisim.run(mpisim.Experiment.from_dict(TABLES))
+    result = mpisim.run(experiment())
     assert len(repr(result)) < 300 and repr(result).startswith("<Result status done, method diana")
     assert np.array_equal(result.bits_per_worker, result.rows["bits_up"] / 4)
     figure = result.plot("round", "loss")
@@ -168,18 +171,14 @@ def test_a_result_is_short_and_drawn():
 
 
 def test_experiments_and_tables_in_a_notebook(grid):
-    experiment = mpisim.Experiment.from_dict(TABLES | {"title": "a < b"})
-    assert repr(experiment).startswith("<Experiment a < b: diana + randk on nonconvex-loss")
-    assert "a &lt; b" in experiment._repr_html_() and "[method]" in experiment._repr_html_()
+    one = experiment(title="a < b")
+    assert repr(one).startswith("<Experiment a < b: diana + randk on nonconvex-loss")
+    assert "a &lt; b" in one._repr_html_() and "[method]" in one._repr_html_()
     runs, costs = mpisim.load(grid), mpisim.table(grid, 10.0)
     for shown in (runs, costs):
         assert shown._repr_html_().count("<tr>") >= 3 and "<table>" in shown._repr_html_()
     assert len(repr(runs).splitlines()) == 5
     assert {"bits_per_worker"} <= set(all_rows(runs.logs))
-
-
-def experiment(**changes) -> mpisim.Experiment:
-    return mpisim.Experiment.from_dict(TABLES | changes)
 
 
 def test_the_import_loads_nothing_heavy():
@@ -194,22 +193,11 @@ def test_every_name_is_there_and_has_a_docstring():
 
 
 def test_no_module_inside_imports_the_root():
-    inside = [p for p in (ROOT / "mpisim").rglob("*.py")]
-    for path in inside:
+    for path in (ROOT / "mpisim").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             names = [node.module] if isinstance(node, ast.ImportFrom) else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             assert "mpisim" not in names, path
-
-
-def test_a_run_returns_what_its_log_holds(tmp_path):
-    result = mpisim.run(experiment(), log=tmp_path / "log.h5")
-    assert result.status == "done" and result.log == tmp_path / "log.h5"
-    assert result.attributes["stepsize"] == 0.1 and result.attributes["workers"] == 4
-    logged = columns(result.log)
-    assert result.rows.keys() == logged.keys()
-    for name, values in result.rows.items():
-        assert np.array_equal(values, logged[name]) and values.dtype == logged[name].dtype, name
 
 
 def test_a_run_without_a_log_is_the_same_and_quiet(tmp_path, capfd):

@@ -115,14 +115,11 @@ def import_failure(error: BaseException, loader: str) -> str:
     text = " ".join(str(error).split())
     if not isinstance(error, MpisimError | ImportError):
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    frames = traceback.extract_tb(error.__traceback__)
     machinery = ("<frozen importlib", str(Path(importlib.__file__).parent))
-    lines = [
-        f"{frame.filename}:{frame.lineno}"
-        for frame in frames
-        if frame.filename != loader and not frame.filename.startswith(machinery)
-    ]
-    return f"{lines[0]}: {text}" if lines else text
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename != loader and not frame.filename.startswith(machinery):
+            return f"{frame.filename}:{frame.lineno}: {text}"
+    return text
 
 
 def suggestion(name: object, names: Iterable[str]) -> str:

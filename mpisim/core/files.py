@@ -26,6 +26,7 @@ import numpy as np
 from mpisim.core.errors import InputError, MpisimError, OutputError
 
 T = TypeVar("T")
+Content = bytes | Iterable[bytes]  # of a file, or its parts, to be written one after another
 NUMBERS = re.compile(r"\[\n\s*([^\[\]{}\"]*?)\s*\]")  # a list in JSON, one number a line
 CANNOT = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)  # not on this file system
 
@@ -53,15 +54,9 @@ def writing(
 
 
 def write_atomic(
-    path: Path,
-    content: bytes | Iterable[bytes],
-    keep: Path | None = None,
-    shared: bool = False,
-    mode: int = 0o666,
+    path: Path, content: Content, keep: Path | None = None, shared: bool = False, mode: int = 0o666
 ) -> None:
     """Write ``.NAME.new``, sync it, rename it, and sync the folder. Raises `OSError`.
-
-    content : the file's bytes, or parts to be written one after another
 
     An existing file is kept as ``keep``, or replaced. What a killed process leaves, the next call
     replaces. With ``shared``, other processes may write the same file at the same time, so each
@@ -72,7 +67,7 @@ def write_atomic(
 
 def create_atomic(
     path: Path,
-    content: bytes | Iterable[bytes],
+    content: Content,
     keep: Path | None = None,
     shared: bool = False,
     require: Callable[[], None] = lambda: None,
@@ -226,18 +221,16 @@ class FileLock:
                 self._descriptor = os.open(self.path, flags, 0o666)
             except OSError as error:
                 raise bad if error.errno in (errno.ELOOP, errno.EISDIR) else error from None
-            try:
+            with contextlib.ExitStack() as stack:
+                stack.callback(os.close, self._descriptor)
                 status = os.fstat(self._descriptor)
                 if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
                     raise bad
                 self._lock()
                 # the holder may have removed the file just before it released the lock
                 if leads_to(self.path, self._descriptor):
+                    stack.pop_all()
                     return self
-            except BaseException:
-                os.close(self._descriptor)
-                raise
-            os.close(self._descriptor)
 
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(OSError):

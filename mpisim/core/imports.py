@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
@@ -40,6 +41,19 @@ def digest(path: Path) -> str:
 def short(content: bytes) -> str:
     """The first digits of a sha256."""
     return hashlib.sha256(content).hexdigest()[:DIGITS]
+
+
+def reached(names: Iterable[str], wanted: Callable[[str, Path], bool]) -> dict[str, Path]:
+    """{module: file} of ``names`` and all that they import, as far as it is ``wanted``."""
+    files: dict[str, Path] = {}
+    waiting = [*names]
+    while waiting:
+        name = waiting.pop()
+        path = file_of(name)
+        if name not in files and path is not None and wanted(name, path):
+            files[name] = path
+            waiting += imports(name, path)
+    return files
 
 
 @cache

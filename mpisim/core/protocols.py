@@ -21,11 +21,9 @@ class Collective(Protocol):
 
     def sum_over_workers(self, rows: np.ndarray) -> np.ndarray:
         """Sum of rows (m, k) over all workers in worker order, (k,), on every rank."""
-        ...
 
     def all_workers(self, rows: np.ndarray) -> np.ndarray:
         """Rows (m, ...) of all workers in worker order, (n, ...), on every rank."""
-        ...
 
 
 class Uplink(Collective, Protocol):
@@ -36,7 +34,6 @@ class Uplink(Collective, Protocol):
 
         The server knows the rows of all workers, (n, k); other ranks know their own, (m, k).
         """
-        ...
 
 
 class Matrices(Protocol):
@@ -45,27 +42,21 @@ class Matrices(Protocol):
     @property
     def shared(self) -> float:
         """The multiple of the identity contained in every H_i."""
-        ...
 
     def times(self, v: np.ndarray) -> np.ndarray:
         """H_i v for one vector (d,), or H_i v_i for vectors (m, d): shape (m, d)."""
-        ...
 
     def rows(self, i: int, start: int, stop: int) -> np.ndarray:
         """Rows start to stop - 1 of worker i's matrix, shape (stop - start, d)."""
-        ...
 
     def diagonals(self) -> np.ndarray:
         """Diag(H_i), shape (m, d)."""
-        ...
 
     def norms(self) -> np.ndarray:
         """Largest eigenvalues, shape (m,); each depends on its own worker only."""
-        ...
 
     def without_shared(self) -> Matrices:
         """The matrices without the shared multiple of the identity."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True)

@@ -116,10 +116,8 @@ def named(kinds: MutableMapping[str, Any], name: str) -> Callable[[type[T]], typ
 
     def register(cls: type[T]) -> type[T]:
         made = dataclasses.dataclass(eq=False)(cls)
-        _require_complete(made)
         made.name = name  # type: ignore[attr-defined]
-        kinds[name] = made
-        return made
+        return registered(kinds, name)(made)
 
     return register
 

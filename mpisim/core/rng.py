@@ -121,23 +121,20 @@ class Draw:
 
     def words(self, count: int) -> np.ndarray:
         """Shape (workers, count), uint64."""
-        seed, key = self.streams.seed, purpose_key(self.purpose)
+        address = self.streams.seed, purpose_key(self.purpose), self.round, self.message
         if self.clients is None:
-            return philox.words(
-                seed, key, self.round, self.message, 0, self.first, self.count, count
-            )
-        workers = self.first + self.members
-        return philox.words_of(seed, key, self.round, self.message, workers, count)
+            return philox.words(*address, 0, self.first, self.count, count)
+        return philox.words_of(*address, self.first + self.members, count)
 
     def row_on(self, device: Any, row: int, count: int) -> Any:
         """A row of `words` as a tensor on a device, (count,), int64 with the same bits."""
         from mpisim.core.numerics import tensors
 
         members = self.members
-        worker, before = int(members[row]), int(np.searchsorted(members, members[row]))
-        key, worker = purpose_key(self.purpose), self.first + worker
-        address = self.streams.seed, key, self.round, self.message, row - before, worker
-        return tensors.words(*address, count, device)
+        before = int(np.searchsorted(members, members[row]))
+        key = self.streams.seed, int(purpose_key(self.purpose))
+        counter = row - before, self.round, self.message
+        return tensors.words(key, counter, self.first + int(members[row]), count, device)
 
     def uniforms(self, count: int) -> np.ndarray:
         """Shape (workers, count), float64 in [0, 1), independent across workers."""
@@ -148,8 +145,7 @@ class Draw:
 
         `InputError` if k > d.
         """
-        if k > d:
-            raise self._too_many(k, d)
+        self._require(k, d)
         return _subsets(self.words(k), np.array([d]), _pool(d), True)
 
     def batches(self, rows: np.ndarray, b: int) -> np.ndarray:
@@ -157,14 +153,13 @@ class Draw:
 
         In the order drawn; `InputError` if a worker has fewer than b.
         """
-        if b > rows.min(initial=b):
-            raise self._too_many(b, rows.min())
+        self._require(b, rows.min(initial=b))
         return _subsets(self.words(b), rows, _pool(rows.max(initial=0)), False)
 
-    def _too_many(self, k: int, size: int) -> InputError:
-        return InputError(
-            f"draw {self.purpose!r}: {k} of {size} without replacement; allowed: at most {size}"
-        )
+    def _require(self, k: int, size: int) -> None:
+        if k > size:
+            allowed = f"allowed: at most {size}"
+            raise InputError(f"draw {self.purpose!r}: {k} of {size} without replacement; {allowed}")
 
     def samples(self, rows: np.ndarray, b: int) -> np.ndarray:
         """Shape (workers, b), int64: b of each worker's ``rows`` samples with replacement."""

@@ -14,7 +14,7 @@ from mpisim.comm.communicators import Comm, OneProcess
 from mpisim.compressors import make
 from mpisim.compressors.base import COMPRESSORS, Compressor
 from mpisim.core.errors import InputError, MpisimError
-from mpisim.core.imports import file_of, imports
+from mpisim.core.imports import reached
 from mpisim.core.registry import Registry
 from mpisim.core.schema import build, options
 from mpisim.methods.estimators import ESTIMATORS
@@ -257,15 +257,8 @@ def subjects(names: Sequence[str], sample: Path) -> Iterator[Subject]:
 
 def _modules(names: Sequence[str]) -> set[str]:
     """The modules of plugins, and those of the same folders or packages that they import."""
-    modules: set[str] = set()
-    waiting = [Path(name).stem if name.endswith(".py") else name for name in names]
-    while waiting:
-        name = waiting.pop()
-        path = file_of(name)
-        if name not in modules and path is not None and name.partition(".")[0] != "mpisim":
-            modules.add(name)
-            waiting += imports(name, path)
-    return modules
+    modules = (Path(name).stem if name.endswith(".py") else name for name in names)
+    return set(reached(modules, lambda name, _: name.partition(".")[0] != "mpisim"))
 
 
 def _examples(kind: str, name: str, cls: Any, sample: Path) -> Iterator[dict[str, Any]]:

@@ -243,35 +243,26 @@ def folder(tmp_path_factory):
 def test_one_line(name, arguments, line, folder, capfd, monkeypatch):
     monkeypatch.chdir(folder)
     before = sorted(folder.rglob("*"))
-    code = main([a.replace("{d}", str(folder)) for a in arguments])
-    code, output = malformed_one_line(code, capfd)
-    assert code in (1, 2)
+    assert main([a.replace("{d}", str(folder)) for a in arguments]) in (1, 2)
+    [output] = capfd.readouterr().err.splitlines()
     for words in line:
         assert words in output.replace(str(folder), "")
     assert sorted(folder.rglob("*")) == before
 
 
-def malformed_one_line(code, capfd):
-    lines = capfd.readouterr().err.splitlines()
-    assert len(lines) == 1, lines
-    return code, lines[0]
-
-
-def test_a_rank_that_is_left_alone_does_not_run_the_job(tmp_path, capfd, monkeypatch):
-    prepare(tmp_path)
+def test_a_rank_that_is_left_alone_does_not_run_the_job(first, capfd, monkeypatch):
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
-    code = main(["run", str(tmp_path / "good.toml"), "--out", str(tmp_path / "log.h5")])
-    code, line = malformed_one_line(code, capfd)
-    assert code == 2 and "mpirun started 3 ranks, but this one is alone" in line
-    assert not (tmp_path / "log.h5").exists()
+    assert main(["run", "first.toml", "--out", "log.h5"]) == 2
+    [line] = capfd.readouterr().err.splitlines()
+    assert "mpirun started 3 ranks, but this one is alone" in line
+    assert not (first / "log.h5").exists()
 
 
-def test_too_little_memory_is_one_line(tmp_path, capfd, monkeypatch):
+def test_too_little_memory_is_one_line(first, capfd, monkeypatch):
     def load(*_):
         raise MemoryError("Unable to allocate 745 GiB")
 
-    prepare(tmp_path)
     monkeypatch.setattr("mpisim.runs.setup.ProblemCache.problem", load)
-    code = main(["run", str(tmp_path / "good.toml"), "--out", str(tmp_path / "log.h5")])
-    code, line = malformed_one_line(code, capfd)
-    assert code == 1 and "out of memory: Unable to allocate 745 GiB" in line
+    assert main(["run", "first.toml", "--out", "log.h5"]) == 1
+    [line] = capfd.readouterr().err.splitlines()
+    assert "out of memory: Unable to allocate 745 GiB" in line

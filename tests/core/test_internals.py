@@ -9,7 +9,6 @@ import json
 import os
 import pkgutil
 import random
-import subprocess
 import sys
 from configparser import ConfigParser
 from importlib.metadata import version
@@ -20,13 +19,13 @@ from packaging.specifiers import SpecifierSet
 
 from mpisim.core import terminal
 from mpisim.core.numerics import kernel_cache, processor
-from tests.comm.jobs import ROOT, environment
+from tests.comm.jobs import ROOT, ended, python
 
 INTERNALS = {
     "numba": """
         numba.core.cgutils:create_struct_proxy numba.core.codegen:get_host_cpu_features
         numba.core.config:CPU_NAME numba.core.config:CPU_FEATURES
-        numba.core.dispatcher:Dispatcher numba.core.event:Listener numba.core.event:register
+        numba.core.dispatcher:Dispatcher numba.core.event:Listener numba.core.event:install_listener
         numba.core.errors:TypingError numba.np.arraymath numba.np.linalg:ensure_blas
         numba.extending:intrinsic numba.extending:models.PrimitiveModel""",
     "llvmlite": """
@@ -41,13 +40,12 @@ import sys
 from pathlib import Path
 import mpisim.core
 mpisim.core.__path__.append(sys.argv[1])
-from mpisim.core import imports
-from mpisim.core.numerics import kernel_cache
+from mpisim.core import imports, numerics
 import mpisim.core.caller as caller
 places = {name: Path(sys.argv[1]) / f"{name.rpartition('.')[2]}.py"
           for name in ("mpisim.core.caller", "mpisim.core.called")}
 original = imports.file_of
-imports.file_of = kernel_cache.file_of = lambda name: places.get(name) or original(name)
+imports.file_of = lambda name: places.get(name) or original(name)
 print(caller.g(1), sum(caller.g.stats.cache_hits.values()))
 """
 CALLED = "from numba import njit\n@njit\ndef f(x):\n    return x + {number}\n"
@@ -79,28 +77,18 @@ def test_the_installed_version_is_within_the_bounds(library):
     assert "<" in bounds and version(library) in SpecifierSet(bounds), f"{library} {bounds}"
 
 
-def run(code: str, *words: str, env: dict[str, str]) -> list[str]:
-    job = [sys.executable, "-c", code, *words]
-    return subprocess.run(job, check=True, capture_output=True, text=True, env=env).stdout.split()
-
-
 @pytest.fixture
-def caching():
-    """An environment in which Numba keeps kernels beside their modules."""
-    return {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"}
+def caching(monkeypatch):
+    """Numba keeps kernels beside their modules."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
 
 
 def test_no_kernel_runs_with_a_function_that_was_edited(tmp_path, caching):
-    def results():
-        return run(EDITED, str(tmp_path), env=caching)
-
     (tmp_path / "caller.py").write_text(CALLER)
-    (tmp_path / "called.py").write_text(CALLED.format(number=1))
-    assert results() == ["2", "0"]
-    assert results() == ["2", "1"]  # from the disk
-    (tmp_path / "called.py").write_text(CALLED.format(number=5))
-    assert results() == ["6", "0"]  # Numba alone would go on with the old function
-    assert results() == ["6", "1"]
+    for number in (1, 5):  # Numba alone would go on with the first function
+        (tmp_path / "called.py").write_text(CALLED.format(number=number))
+        for hits in (0, 1):  # then from the disk
+            assert python(EDITED, str(tmp_path)) == f"{1 + number} {hits}\n"
 
 
 def test_the_facts_of_the_processor_follow_the_settings_of_the_libraries():
@@ -114,7 +102,7 @@ def test_the_facts_of_the_processor_follow_the_settings_of_the_libraries():
         "OPENBLAS_CORETYPE": "Nehalem",
         "NPY_DISABLE_CPU_FEATURES": " ".join(processor.numpy_features()),
     }
-    facts = json.loads(" ".join(run(code, env=os.environ | settings)))
+    facts = json.loads(python(code, **settings))
     assert facts.pop("blas_core") in ("Nehalem", "")
     assert facts == {"cpu": "sandybridge", "cpu_features": "avx sse2", "numpy_simd": ""}
 
@@ -153,7 +141,7 @@ print(halves.half(3.0))
 def test_a_ufunc_of_a_plugin_is_kept_too(tmp_path, caching):
     kernel = '@vectorize(["float64(float64)"], cache=True)\ndef half(x):\n    return x / 2\n'
     (tmp_path / "halves.py").write_text(f"from numba import vectorize\n\n{kernel}")
-    assert [run(UFUNC, str(tmp_path), env=caching) for _ in range(2)] == [["1.5"]] * 2
+    assert [python(UFUNC, str(tmp_path)) for _ in range(2)] == ["1.5\n"] * 2
     assert [*tmp_path.rglob("*.nbc")]
 
 
@@ -228,8 +216,6 @@ def test_without_a_folder_kernels_are_compiled_in_each_process(tmp_path, monkeyp
 
 
 def test_kernels_that_must_not_be_compiled_are_one_line():
-    command = [sys.executable, "-m", "mpisim", "run", "--set", "problem.name=quadratic"]
-    options = {"env": environment() | {"NUMBA_DISABLE_JIT": "1"}, "check": False}
-    job = subprocess.run(command, capture_output=True, text=True, **options)
-    assert job.returncode == 2 and job.stderr.count("\n") == 1
-    assert "NUMBA_DISABLE_JIT" in job.stderr
+    words = ["-m", "mpisim", "run", "--set", "problem.name=quadratic"]
+    job = ended(sys.executable, *words, code=2, NUMBA_DISABLE_JIT="1")
+    assert job.stderr.count("\n") == 1 and "NUMBA_DISABLE_JIT" in job.stderr

@@ -37,11 +37,8 @@ class More(Part):
 
 
 def test_a_declaration_is_no_value():
-    assert {n: d.place for n, d in More.declared.items()} == {
-        "shift": "PerWorker",
-        "rounds": "Shared",
-        "mean": "AtServer",
-    }
+    places = {"shift": "PerWorker", "rounds": "Shared", "mean": "AtServer"}
+    assert {n: d.place for n, d in More.declared.items()} == places
     assert More.declared["mean"].meaning == "of the shifts" and "mean" not in Part.declared
     with pytest.raises(AttributeError):
         _ = More().mean
@@ -126,13 +123,8 @@ Colour = enum.Enum("Colour", "RED")
 FIXED = [True, None, 1j, np.float32(1), np.dtype("f4"), b"", Colour.RED, Path("x"), range(3)]
 FIXED += [Spec(), slice(2), frozenset({1}), float, math, math.sqrt, np.sqrt, counter]
 FIXED += [np.sum, re.compile("a"), operator.itemgetter(0), partial(max, 1), list[int], int | str]
-FIXED += [
-    Literal["a"],
-    logging.getLogger("a"),
-    logsumexp,
-    MappingProxyType({"a": (1,)}),
-    Triple("ab"),
-]
+FIXED += [Literal["a"], logging.getLogger("a"), logsumexp, Triple("ab")]
+FIXED += [MappingProxyType({"a": (1,)})]
 
 
 @pytest.mark.parametrize("value", FIXED, ids=lambda v: type(v).__name__)

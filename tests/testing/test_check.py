@@ -75,13 +75,12 @@ def test_what_is_right_passes(plugin, one_process, capsys):
     text = COMPRESSOR + METHOD.replace("Mine", "Ours") + PROBLEM.replace("Mine", "Squares")
     assert main(["check", str(plugin(text, "right"))]) == 0
     output, errors = capsys.readouterr()
-    assert (
-        errors == "" and " 0 failed, " in output and output.count("there is no mpirun on PATH") == 6
-    )
+    assert errors == "" and " 0 failed, " in output
+    assert output.count("there is no mpirun on PATH") == 6
 
 
 BUILT_IN = {
-    "quadratic": {"dimension": 12, "noise": 0.3, "lambda_": 0.01},
+    "quadratic": {"dimension": 12, "noise": 0.3, "lambda": 0.01},
     "autoencoder": {"data": "sample", "images": 40, "code_size": 2},
     "logistic": {"data": "sample", "l2": 0.01},
     "nonconvex-loss": {"data": "sample"},
@@ -93,8 +92,7 @@ BUILT_IN = {
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_our_problems_pass(name):
-    table = {key.rstrip("_"): value for key, value in BUILT_IN[name].items()}
-    assert_all(problem_checks(build(PROBLEMS[name], table, "problem")))
+    assert_all(problem_checks(build(PROBLEMS[name], BUILT_IN[name], "problem")))
 
 
 FIND_IT = ("dcgd", "vr-diana", "dasha-sync-mvr", "ef21-2way", "ef", "ef21-p", "marina-p")
@@ -210,14 +208,11 @@ def submit(tmp_path):
     return run
 
 
-def test_a_run_goes_on_from_its_checkpoint_in_the_folder_of_sbatch(submit):
-    code, message, _ = submit("run", "e.toml", "--out", "log.h5")
-    assert (code, message) == (0, [f"{SRUN} run e.toml --out log.h5 --resume"])
-
-
-def test_a_job_that_slurm_stops_queues_itself_again(submit):
-    code, message, _ = submit("run", "e.toml", code=143)
-    assert (code, message[1:]) == (143, ["scontrol FOLDER requeue 7"])
+def test_a_run_goes_on_from_its_checkpoint_and_is_queued_again_where_slurm_stops_it(submit):
+    words = ("run", "e.toml", "--out", "log.h5")
+    line = f"{SRUN} run e.toml --out log.h5 --resume"
+    assert submit(*words)[:2] == (0, [line])
+    assert submit(*words, code=143)[:2] == (143, [line, line, "scontrol FOLDER requeue 7"])
 
 
 def test_a_task_of_an_array_runs_its_share_of_a_sweep(submit):

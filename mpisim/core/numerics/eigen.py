@@ -72,8 +72,7 @@ def reduced(a):
     for k in range(d - 1):
         diagonal[k] = a[k, k]
         v[: k + 1] = 0
-        for j in range(k + 1, d):
-            v[j] = a[k, j]
+        v[k + 1 :] = a[k, k + 1 :]
         below, first = 0.0, v[k + 1]
         for j in range(k + 2, d):
             below += v[j] * v[j]
@@ -87,8 +86,7 @@ def reduced(a):
                 v[j] *= inverse
             v[k + 1] = 1.0
             _two_sided(a, k + 1, factors[k], v, w)
-        for j in range(k + 1, d):
-            a[k, j] = v[j]
+        a[k, k + 1 :] = v[k + 1 :]
     if d > 0:
         diagonal[d - 1] = a[d - 1, d - 1]
     return diagonal, beside, factors
@@ -128,8 +126,7 @@ def accumulated(a, factors):
     for k in range(d - 2, -1, -1):  # Q^T = ... H_1 H_0: from the left, in the rows from k + 1 on
         if factors[k] == 0:
             continue
-        for j in range(k + 1, d):
-            v[j] = a[k, j]
+        v[k + 1 :] = a[k, k + 1 :]
         begin = (k + 1) & -LANES
         for i in range(k + 1, d):
             row = out[i, begin:]

@@ -13,8 +13,8 @@ import os
 import pickle
 import stat
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from numba.core.runtime import rtsys
 
 from mpisim.core.errors import InputError
 from mpisim.core.files import try_write
-from mpisim.core.imports import PACKAGE, digest, file_of, imports, short
+from mpisim.core.imports import PACKAGE, digest, reached, short
 from mpisim.core.terminal import report_once
 
 COMPILER = "numba:compiler_lock"  # held while a kernel is compiled, or loaded from the disk
@@ -134,15 +134,8 @@ def prepare() -> None:
 @cache
 def _digest(name: str) -> str:
     """A digest of all modules from which the kernels of one may take functions."""
-    digests: dict[str, str] = {}
-    waiting = [name]
-    while waiting:
-        other = waiting.pop()
-        path = file_of(other)
-        if other not in digests and path is not None and _has_kernels(path):
-            digests[other] = digest(path)
-            waiting += imports(other, path)
-    return short("\n".join(f"{other} {digests[other]}" for other in sorted(digests)).encode())
+    files = reached([name], lambda _, path: _has_kernels(path))
+    return short("\n".join(f"{one} {digest(files[one])}" for one in sorted(files)).encode())
 
 
 @cache
@@ -186,12 +179,8 @@ class _Outermost(event.Listener):
             self.stop()
 
 
-@contextmanager
-def around_compiler(start: Callable[[], None], stop: Callable[[], None]) -> Iterator[None]:
+def around_compiler(
+    start: Callable[[], None], stop: Callable[[], None]
+) -> AbstractContextManager[Any]:
     """Call ``start`` before a kernel is compiled or loaded from the disk, and ``stop`` after it."""
-    listener = _Outermost(start, stop)
-    event.register(COMPILER, listener)
-    try:
-        yield
-    finally:
-        event.unregister(COMPILER, listener)
+    return event.install_listener(COMPILER, _Outermost(start, stop))

@@ -6,12 +6,11 @@ times as long as drawing the few words of a round.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.extending import intrinsic
+
+from mpisim.core.numerics.lanes import intrinsic
 
 MULTIPLIERS = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
 WEYL = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
@@ -20,7 +19,7 @@ WORDS = 4  # in one step of the counter
 
 
 @intrinsic
-def _product(typing_context, a, b):
+def product(typing_context, a, b):
     """(upper, lower) 64 bits of the product of two uint64: one instruction, which Python lacks."""
     both = types.UniTuple(types.uint64, 2)
 
@@ -32,9 +31,6 @@ def _product(typing_context, a, b):
         return context.make_tuple(builder, both, (high, builder.trunc(product, word)))
 
     return both(types.uint64, types.uint64), code
-
-
-product: Any = _product  # mypy cannot see the type that numba gives it
 
 
 @njit(cache=True, forceinline=True)

@@ -7,8 +7,9 @@ this module, which imports PyTorch.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -47,20 +48,17 @@ WRAP = 1 << 64
 
 
 def words(
-    seed: int,
-    purpose: np.uint64,
-    round: int,
-    message: int,
-    repetition: int,
-    worker: int,
-    count: int,
-    device: torch.device,
+    key: tuple[int, int], counter: tuple[int, int, int], worker: int, count: int, device: Any
 ) -> torch.Tensor:
-    """The words of one worker, shape (count,)."""
+    """The words of one worker, shape (count,).
+
+    key : the seed, and that of the purpose
+    counter : its upper words: repetition, round, message
+    """
     steps = int(steps_for(count))
     c0 = torch.arange(worker * steps + 1, (worker + 1) * steps + 1, device=device)
-    c1, c2, c3 = (torch.full_like(c0, word) for word in (repetition, round, message))
-    k0, k1 = int(seed), int(purpose)
+    c1, c2, c3 = (torch.full_like(c0, word) for word in counter)
+    k0, k1 = key
     first, second = map(int, MULTIPLIERS)
     for _ in range(ROUNDS):
         high0, low0 = _product(c0, first)
@@ -150,24 +148,23 @@ TINY, HUGE = 1e-140, 1e150  # beyond these the squares of a float64 leave its ra
 
 def one_norms(v: torch.Tensor, starts: np.ndarray) -> torch.Tensor:
     """|v_i|_1 of coordinates starts[b] to starts[b+1] - 1; shape (m, B), float64."""
-    pieces = [part.abs().sum(1, dtype=torch.float64) for part in _parts(v, starts)]
-    return torch.stack(pieces, 1)
+    return _of_parts(lambda part: part.abs().sum(1, dtype=torch.float64), v, starts)
 
 
 def two_norms(v: torch.Tensor, starts: np.ndarray) -> torch.Tensor:
     """|v_i|_2 likewise, not below the largest |v_ij|."""
-    return torch.stack([_two_norm(part) for part in _parts(v, starts)], 1)
+    return _of_parts(_two_norm, v, starts)
 
 
 def max_norms(v: torch.Tensor, starts: np.ndarray) -> torch.Tensor:
     """max |v_ij| likewise, NaN where there is a NaN."""
-    pieces = [part.abs().amax(1).double() for part in _parts(v, starts)]
-    return torch.stack(pieces, 1)
+    return _of_parts(lambda part: part.abs().amax(1).double(), v, starts)
 
 
-def _parts(v: torch.Tensor, starts: np.ndarray) -> Iterable[torch.Tensor]:
-    ends = starts.tolist()
-    return (v[:, a:b] for a, b in pairwise(ends))
+def _of_parts(
+    norm: Callable[[torch.Tensor], torch.Tensor], v: torch.Tensor, starts: np.ndarray
+) -> torch.Tensor:
+    return torch.stack([norm(v[:, a:b]) for a, b in pairwise(starts.tolist())], 1)
 
 
 def _two_norm(v: torch.Tensor) -> torch.Tensor:
