@@ -5,7 +5,6 @@ that production code knows nothing of faults.
 """
 
 import contextlib
-import dataclasses
 import errno
 import fcntl
 import itertools
@@ -16,6 +15,7 @@ import resource
 import signal
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 from mpisim.cli import entry as cli
 from mpisim.core import machine
@@ -51,8 +51,7 @@ OUT = "out"  # the folder, in that of a fault, in which the log is
 GROUPS, LIMIT = Path("/sys/fs/cgroup/memory"), 64 << 20  # of processes whose memory is limited
 
 
-@dataclasses.dataclass(frozen=True)
-class Fault:
+class Fault(NamedTuple):
     """What happens, where, before which call, and on which rank.
 
     action : "kill", "kill mpirun", "raise", "terminate", "interrupt", "limit" (of the size of

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import tomli_w
@@ -41,8 +42,7 @@ UNNAMED = (".log.h5.lock", ".log.h5.new", ".log.h5.ckpt.new", ".log.h5.journal.n
 STOPPED = "mpisim: stopped by SIGTERM"
 
 
-@dataclasses.dataclass(frozen=True)
-class Start:
+class Start(NamedTuple):
     """One start: its ranks and layout, and where the fault is, or when.
 
     moment : seconds after the first file, when a process is killed or the power is cut from
@@ -136,8 +136,8 @@ def attempt(trial: Trial) -> tuple[str, bool]:
         (parent / "job.toml").write_text(tomli_w.dumps(tables))
         seen = disk.Seen(log.parent, FILES)
         for number, start in enumerate(trial.starts):
-            fault = dataclasses.replace(start.fault, folder=str(place), mark=str(parent / "mark"))
-            start = dataclasses.replace(start, fault=fault)
+            fault = start.fault._replace(folder=str(place), mark=str(parent / "mark"))
+            start = start._replace(fault=fault)
             with seen if trial.delays else contextlib.nullcontext():
                 code, problems = _run(start, parent, log, ["--resume"] if number else [])
             power_up()

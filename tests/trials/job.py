@@ -1,7 +1,6 @@
 """The processes of a trial's jobs, and the logs that they should have written."""
 
 import contextlib
-import dataclasses
 import functools
 import json
 import os
@@ -45,7 +44,7 @@ def start_with(
     fault: Fault, ranks: int, parent: Path, *words: str, name: str = "stderr"
 ) -> subprocess.Popen:
     """Start `mpisim run WORDS` with the fault."""
-    text = json.dumps(dataclasses.asdict(fault))
+    text = json.dumps(fault._asdict())
     return start_job(ranks, parent, "-m", "tests.trials.entry", text, "run", *words, name=name)
 
 
