@@ -7,7 +7,6 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from mpisim.cli import main
 from mpisim.comm.communicators import OneProcess
 from mpisim.comm.ledger import Ledger
 from mpisim.compressors.base import COMPRESSORS
@@ -33,12 +32,7 @@ TASKS = {  # name: the tables that replace those of `table`
     "least-squares": {"name": "least-squares"},
     "quadratic": QUADRATIC,
 }
-METHODS = {
-    "marina": {"p": 0.3},
-    "diana": {"alpha": 0.2},
-    "naive": {},
-    "ef21": {},
-}
+METHODS = {"marina": {"p": 0.3}, "diana": {"alpha": 0.2}, "naive": {}, "ef21": {}}
 CODES = {
     "identity": {},
     "randk": {"k": 4},
@@ -50,9 +44,10 @@ CODES = {
 STEPS = [0.01, 0.02, 0.05]
 
 
-def tables(method, compressor, problem=None, step=0.1, rounds=24, **run):
-    """An experiment."""
+def tables(method, compressor, problem=None, step=0.1, rounds=24, keys=None, **run):
+    """An experiment; ``keys``: more of its method."""
     of_method = {"estimator": method, "optimizer": "gd", "stepsize": step} | METHODS[method]
+    of_method |= keys or {}
     code = {"name": compressor} | CODES[compressor]
     made = table(of_method, code, problem=problem, rounds=rounds, log_every=4, **run)
     return made | ({"problem": problem} if problem == QUADRATIC else {})
@@ -92,10 +87,8 @@ def test_logs_are_those_of_the_runs_alone(problem, method, compressor, tmp_path)
 
 @some_of(3, problem=TASKS, method=["naive", "ef21"])
 def test_minibatches(problem, method, tmp_path):
-    experiments = [tables(method, "randk", TASKS[problem], step) for step in STEPS]
-    for one in experiments:
-        one["method"] |= {"batch": 1}
-    require_same(experiments, tmp_path)
+    keys = {"batch": 1}
+    require_same([tables(method, "randk", TASKS[problem], s, keys=keys) for s in STEPS], tmp_path)
 
 
 @pytest.mark.parametrize("keys", [{"split": "homogeneous"}, {"workers": 1}])
@@ -108,10 +101,8 @@ def test_workers_with_the_same_rows(keys, tmp_path):
 def test_seeds_of_methods_without_coins(method, compressor, tmp_path):
     """With minibatches where the method has some; the large step leaves."""
     runs = [(0.05, 1), (0.05, 2), (1e60, 2), (0.02, 1), (0.02, 3)]
-    experiments = [tables(method, compressor, TASKS["logistic"], s, seed=seed) for s, seed in runs]
-    for one in experiments:
-        one["method"] |= {} if method == "diana" else {"batch": 5}
-    require_same(experiments, tmp_path)
+    code, keys = (compressor, TASKS["logistic"]), {} if method == "diana" else {"batch": 5}
+    require_same([tables(method, *code, s, keys=keys, seed=seed) for s, seed in runs], tmp_path)
 
 
 def test_more_runs_than_lanes(tmp_path):
@@ -123,13 +114,9 @@ def test_momentum_schedules_and_accuracies(tmp_path):
     """What a run may have beside its method, all at once."""
     stop = {"suboptimality": 0.05, "divergence": 1e3}
     more = {"optimizer": "heavy-ball", "schedule": {"at": [0.25]}, "weight_decay": 1e-3}
-    experiments = [
-        tables("diana", "qsgd", TASKS["logistic"], step, reference=True, stop=stop)
-        for step in (0.1, 0.3, 1.0, 1e9)
-    ]
-    for one in experiments:
-        one["method"] |= more
-    require_same(experiments, tmp_path)
+    how = {"keys": more, "reference": True, "stop": stop}
+    steps = (0.1, 0.3, 1.0, 1e9)
+    require_same([tables("diana", "qsgd", TASKS["logistic"], s, **how) for s in steps], tmp_path)
 
 
 # {problem: steps}: the second diverges, and the last reaches the accuracy
@@ -163,6 +150,14 @@ def test_an_interrupted_run_goes_on_alone(method, problem, tmp_path):
     require_same(experiments, tmp_path, logs)
 
 
+def key(**change):
+    """Of `ABLE` with other keys; those that are None are left out."""
+    merged = {name: ABLE.get(name, {}) | change.get(name, {}) for name in ABLE | change}
+    for name, keys in merged.items():
+        merged[name] = {k: v for k, v in keys.items() if v is not None}
+    return key_of(parse(merged))
+
+
 ABLE = {"problem": TASKS["logistic"] | {"data": "sample", "workers": 3}}
 ABLE |= {"method": {"name": "marina", "stepsize": 0.1}, "compressor": {"name": "randk", "k": 3}}
 ABLE |= {"run": {"rounds": 10}}
@@ -189,14 +184,7 @@ NO_DATA = {"data": None, "l2": None}
     ],
 )
 def test_what_runs_alone(change):
-    merged = {name: ABLE.get(name, {}) | change.get(name, {}) for name in ABLE | change}
-    for name in ("compressor", "problem"):
-        merged[name] = {k: v for k, v in merged[name].items() if v is not None}
-    assert key_of(parse(merged)) == "" != key_of(parse(ABLE))
-
-
-def key(**change):
-    return key_of(parse({name: ABLE[name] | change.get(name, {}) for name in ABLE}))
+    assert key(**change) == "" != key()
 
 
 def test_seeds_may_differ_where_they_decide_on_the_draws_alone():
@@ -207,7 +195,6 @@ def test_seeds_may_differ_where_they_decide_on_the_draws_alone():
 
 
 def test_only_steps_may_differ_where_there_are_coins():
-
     assert key() == key(method={"stepsize": "theory"}) == key(method={"stepsize": {"theory": 2.0}})
     others = [{"method": {"p": 0.5}}, {"compressor": {"k": 4}}, {"problem": {"l2": 0.2}}]
     others += [{"run": {"rounds": 11}}, {"run": {"seed": 2}}, {"run": {"stop": {"loss": 0.1}}}]
@@ -268,31 +255,26 @@ def ensembles(points):
     return {attributes(point.log)["ensemble"] for point in points}
 
 
-def test_a_sweep_advances_steps_together(tmp_path, capfd):
-    base = ["sweep", str(write(tmp_path, GRID)), "--out"]
-    assert main([*base, str(tmp_path / "together")]) == 0
+def test_a_sweep_advances_steps_together(tmp_path, command):
+    base = "sweep", write(tmp_path, GRID), "--out"
     line = "6 points differ in step or seed alone from others, and advance together with these"
-    assert capfd.readouterr().out.count(line) == 1
-    assert main([*base, str(tmp_path / "separate"), "--separate"]) == 0
-    assert line not in capfd.readouterr().out
+    assert command(*base, tmp_path / "together").count(line) == 1
+    assert line not in command(*base, tmp_path / "separate", "--separate")
     points, alone = (read_summary(tmp_path / name) for name in ("together", "separate"))
     assert [p.status for p in points] == [p.status for p in alone]
     assert [p.status for p in points].count("diverged") == 2
     assert ensembles(points) == {3} and ensembles(alone) == {1}
     for one, other in zip(points, alone, strict=True):
         assert differences(one.log, other.log) == [] and one.seconds is not None
-    assert main([*base, str(tmp_path / "together")]) == 0
-    assert "6 of them complete before" in capfd.readouterr().out
+    assert "6 of them complete before" in command(*base, tmp_path / "together")
 
 
-def test_points_that_have_begun_or_have_ranks_run_alone(tmp_path, capfd):
+def test_points_that_have_begun_or_have_ranks_run_alone(tmp_path, command):
     """One was interrupted in its ensemble; the sweep goes on with it by itself."""
     file = write(tmp_path, "method.stepsize = [0.1, 0.2]")
-    base = ["sweep", str(file), "--out", str(tmp_path / "logs")]
-    assert main([*base, "--set", "run.ranks=1"]) == 0
-    assert "advance together" not in capfd.readouterr().out
+    base = "sweep", file, "--out", tmp_path / "logs", "--set"
+    assert "advance together" not in command(*base, "run.ranks=1")
     assert ensembles(read_summary(tmp_path / "logs")) == {1}
-    assert main([*base, "--set", "run.rounds=20"]) == 0
-    assert "2 points differ" in capfd.readouterr().out
-    assert main([*base, "--set", "run.rounds=30"]) == 0  # they go on from those with 20 rounds
-    assert "differ in step" not in capfd.readouterr().out
+    assert "2 points differ" in command(*base, "run.rounds=20")
+    # they go on from those with 20 rounds
+    assert "differ in step" not in command(*base, "run.rounds=30")

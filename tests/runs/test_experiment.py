@@ -1,10 +1,8 @@
 """Experiment files, --set, and back to TOML; labels; plugins; what is refused with one line."""
 
 import json
-import os
 import pickle
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -29,6 +27,7 @@ from mpisim.runs.experiment import Experiment, parse, read
 from mpisim.runs.labels import ranks_of
 from mpisim.runs.log import reader
 from mpisim.runs.setup import ProblemCache
+from tests.comm.jobs import python
 from tests.helpers import attributes, run_tables, table
 from tests.runs.sweep.support import BASE
 
@@ -46,42 +45,13 @@ def test_back_to_toml_and_again(tmp_path):
     assert resolved["run"]["wire"] == "float64" and resolved["problem"]["l2"] == 1e-3
     assert resolved["method"]["p"] == "theory" and resolved["method"]["stepsize"] == {"theory": 2}
     assert experiment.method.multiple() == 2.0
+    assert pickle.loads(pickle.dumps(experiment)) == experiment == Experiment.from_dict(resolved)
+    resolved["run"]["seed"] += 1
+    assert Experiment.from_dict(resolved) != experiment
 
 
-PICKLED = """
-import mpisim
-@mpisim.compressor("pickled-identity")
-class Pickled(mpisim.Compressor):
-    form = compress = None
-"""
-
-
-def test_other_processes_take_an_experiment(tmp_path):
-    """multiprocessing, concurrent.futures and mpi4py.futures pickle what they hand over."""
-    (tmp_path / "pickled_plugin.py").write_text(PICKLED)
-    tables = table({"name": "marina", "stepsize": {"theory": 2}}, {"name": "pickled-identity"})
-    experiment = parse(tables | {"plugin": str(tmp_path / "pickled_plugin.py")})
-    code = "import sys, pickle; print(pickle.load(sys.stdin.buffer).to_toml())"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])}
-    options = {"cwd": tmp_path, "env": environment, "capture_output": True, "check": True}
-    command = [sys.executable, "-c", code]
-    message = subprocess.run(command, input=pickle.dumps(experiment), **options)
-    assert message.stdout.decode().strip() == experiment.to_toml().strip()
-
-
-def test_an_experiment_equals_those_of_equal_tables():
-    experiment = parse(table({"name": "marina", "stepsize": 0.1}, {"name": "randk", "k": 2}))
-    assert pickle.loads(pickle.dumps(experiment)) == experiment
-    tables = tomllib.loads(experiment.to_toml())
-    assert Experiment.from_dict(tables) == experiment
-    tables["run"]["seed"] += 1
-    assert Experiment.from_dict(tables) != experiment
-
-
-TEXT = Path(__file__).with_name("refused.txt").read_text(encoding="utf-8")
-
-
-CASES = [line.split(" -> ") for line in TEXT.splitlines() if not line.startswith("#")]
+LINES = Path(__file__).with_name("refused.txt").read_text(encoding="utf-8").splitlines()
+CASES = [line.split(" -> ") for line in LINES if not line.startswith("#")]
 
 
 @pytest.mark.parametrize(("given", "says"), CASES)
@@ -155,6 +125,20 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+def test_other_processes_take_an_experiment(folder):
+    """multiprocessing, concurrent.futures and mpi4py.futures pickle what they hand over."""
+    tables = table(MARINA, {"name": "firstk", "k": 3}) | {"plugin": str(folder / "first_k.py")}
+    experiment, file = parse(tables), folder / "pickled"
+    file.write_bytes(pickle.dumps(experiment))
+    code = "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).to_toml())"
+    assert python(code, str(file)).strip() == experiment.to_toml().strip()
+
+
+def forget_firstk():
+    """As in another process."""
+    del sys.modules["first_k"], COMPRESSORS["firstk"]
+
+
 @pytest.mark.parametrize("name", ["first_k", "./first_k.py", "sub/first_k.py"])
 def test_by_flag(name, folder, command):
     (folder / "x.toml").write_text(FIRSTK)
@@ -172,16 +156,14 @@ def test_by_key_wherever_a_table_is_parsed(folder, command):
     verify = "verify log.h5 --rerun --"
     several = f"{verify}load-plugins; {verify}plugin ./sub/first_k.py; sweep sub/grid.toml"
     for words in f"{several}; tune sub/grid.toml; theory sub/x.toml".split("; "):
-        sys.modules.pop("first_k", None)
-        COMPRESSORS.pop("firstk")
+        forget_firstk()
         command(*words.split())
 
 
 def test_verify_imports_nothing_unasked(folder, command):
     (folder / "x.toml").write_text("plugin = 'sub/first_k.py'\n" + FIRSTK)
     command("run", "x.toml", "--out", "log.h5")
-    sys.modules.pop("first_k")
-    COMPRESSORS.pop("firstk")
+    forget_firstk()
     with (folder / "sub" / "first_k.py").open("a") as file:
         file.write("\n__import__('pathlib').Path('executed').touch()\n")
     output = command("verify", "log.h5")
@@ -192,8 +174,7 @@ def test_verify_imports_nothing_unasked(folder, command):
     assert "\n" not in line and not (folder / "executed").exists()
     assert "ok  bits_up" in command("verify", "log.h5", "--load-plugins")
     assert (folder / "executed").exists()
-    sys.modules.pop("first_k")
-    COMPRESSORS.pop("firstk")
+    forget_firstk()
     assert mpisim.verify("log.h5", rerun=True, trusted=True)  # in Python, too
 
 
@@ -210,6 +191,11 @@ BROKEN = {
     "nul.py": ("x = 1\0", "source code string cannot contain null bytes"),
     "latin.py": (b"x = '\xff'\n", r"latin\.py:1: .*can't decode byte 0xff .*"),
     "nested.py": ("(" * 5000, r"nested\.py:1: too many nested parentheses"),
+    "m5.py": (
+        "import mpisim\n@mpisim.compressor('m5')\nclass M5(mpisim.Compressor):\n"
+        "    def compress(self, v, draw): pass\n",
+        r"m5\.py:2: m5\.M5: define form\(self, draw\)",
+    ),
     "json.py": ("x = 1", "there is another module 'json'; rename the file"),
     "pytest.py": ("x = 1", "there is another module 'pytest'; rename the file"),
 }
@@ -254,29 +240,21 @@ def test_a_file_takes_no_name_that_is_known(text, taken, folder):
     plugins.load("other.py")  # and what the user names later takes the names of what came before
 
 
-INCOMPLETE = """
-import mpisim
-@mpisim.compressor("incomplete")
-class M5(mpisim.Compressor):
-    def compress(self, v, draw): pass
-"""
-
-
-def test_what_a_class_lacks_is_one_line(folder):
-    (folder / "m5.py").write_text(INCOMPLETE)
-    with pytest.raises(InputError, match=r"m5\.py:3: m5\.M5: define form\(self, draw\)$"):
-        plugins.load("m5.py")
-
-
 @pytest.mark.parametrize("value", [3, "", [""], ["a", 1], {"a": 1}, True])
 def test_other_values_are_refused(value):
     with pytest.raises(InputError, match=r"^plugin: .* is not allowed; it must be the name of a"):
         parse({"plugin": value})
 
 
-@pytest.fixture
-def plugin():
-    """A method, a compressor and a problem; forget() is as if another process read the logs."""
+CHANGES = {  # of a run with the plugins below, by its label
+    "σ = 0.25, MineK (κ = 2)": {},
+    "σ = 0.75, MineK (κ = 2)": {"method": {"share": 0.75}},
+    "σ = 0.25, plain (K = 2, other = 3)": {"compressor": {"name": "plain"}},
+    "σ = 0.25, MineK (κ = 3)": {"compressor": {"k": 3}},
+}
+
+
+def test_a_plugin_is_labelled_wherever_its_logs_are(tmp_path):
     randk, marina = COMPRESSORS["randk"], ESTIMATORS["marina"]
 
     @mpisim.method("mine", label="Mine!", letters={"p": "π", "share": "σ"})
@@ -295,39 +273,19 @@ def plugin():
     class Squares(Quadratic):
         pass
 
-    def forget():
-        for names in (COMPRESSORS, ESTIMATORS, METHODS, PROBLEMS):
-            for name in {"mine", "plain"} & names.loaded().keys():
-                del names[name]
-
-    return forget
-
-
-def made(folder, name, **changes):
-    """The log of a small run."""
     tables = {
         "problem": {"name": "mine", "dimension": 12, "workers": 3, "noise": 0.2},
         "method": {"name": "mine", "stepsize": 0.05, "p": 0.5, "share": 0.25},
         "compressor": {"name": "mine", "k": 2},
         "run": {"rounds": 2},
     }
-    for name_of_table, keys in changes.items():
-        tables[name_of_table] |= keys
-    run_tables(tables, folder / f"{name}.h5")
-    return folder / f"{name}.h5"
-
-
-def test_a_plugin_is_labelled_wherever_its_logs_are(plugin, tmp_path):
-    logs = [made(tmp_path, "a"), made(tmp_path, "b", method={"share": 0.75})]
-    logs += [made(tmp_path, "c", compressor={"name": "plain"})]
-    logs += [made(tmp_path, "d", compressor={"k": 3})]
-    plugin()
+    logs = [tmp_path / f"{number}.h5" for number in range(len(CHANGES))]
+    for log, change in zip(logs, CHANGES.values(), strict=True):
+        run_tables({name: keys | change.get(name, {}) for name, keys in tables.items()}, log)
+    for names in (COMPRESSORS, ESTIMATORS, METHODS, PROBLEMS):  # as in another process
+        for name in {"mine", "plain"} & names.loaded().keys():
+            del names[name]
     groups = group_runs(map(reader.read, logs))
-    assert [group.label for group in groups] == [
-        "σ = 0.25, MineK (κ = 2)",
-        "σ = 0.75, MineK (κ = 2)",
-        "σ = 0.25, plain (K = 2, other = 3)",
-        "σ = 0.25, MineK (κ = 3)",
-    ]
+    assert [group.label for group in groups] == list(CHANGES)
     assert common_title(groups[:1]) == "Mine!, MineK (κ = 2)\nmy squares, 3 workers"
     assert "Mine!" in show_text(logs[0]) and "MineK (κ = 2)" in show_text(logs[0])

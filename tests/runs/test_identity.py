@@ -11,7 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from mpi4py import MPI
 
 from mpisim.compressors.sparse import RandK
 from mpisim.core import imports
@@ -20,14 +19,10 @@ from mpisim.methods.method_table import METHODS, needs_compressor
 from mpisim.runs import identity
 from mpisim.runs.experiment import parse
 from mpisim.runs.host import Place, commit, here, hosts, oversubscribed
-from mpisim.runs.loop import run_rounds
-from mpisim.runs.record import Output
-from mpisim.runs.setup import Setup
-from mpisim.runs.stop import StopSignals
 from tests.compressors.cases import CASES
 from tests.helpers import attributes, run_tables, sampled, table
 from tests.resumes import KEYS, SMOOTH, differences
-from tests.runs.support import forget_kernels, kernels
+from tests.runs.support import kernels, run_afresh
 
 PLUGIN = """
 from {helper} import scale
@@ -67,30 +62,25 @@ def plugin(tmp_path):
     return Plugin(tmp_path)
 
 
-def test_an_edited_plugin_does_not_go_on(plugin, tmp_path):
-    log, full = tmp_path / "log.h5", tmp_path / "full.h5"
+def test_an_edited_plugin_goes_on_only_where_the_change_is_accepted(plugin, tmp_path):
+    """The log says which changes were."""
+    log, full, name = tmp_path / "log.h5", tmp_path / "full.h5", f"module {plugin.path.stem}"
     run_tables(plugin.table(6), full)
     run_tables(plugin.table(3), log)
     plugin.edit(0.5)
-    line = rf"module {plugin.path.stem} \(\w+ -> \w+\); --accept-changes continues; --force"
+    line = rf"{name} \(\w+ -> \w+\); --accept-changes continues; --force"
     with pytest.raises(InputError, match=line):
         run_tables(plugin.table(6), log, resume=True)
     plugin.edit(1.0)  # as it was
     run_tables(plugin.table(6), log, resume=True)
     assert differences(full, log) == []
-
-
-def test_accepted_changes_are_recorded(plugin, tmp_path):
-    log = tmp_path / "log.h5"
-    run_tables(plugin.table(2), log)
-    for factor, rounds in ((0.5, 4), (0.25, 6)):
+    for factor, rounds in ((0.5, 8), (0.25, 10)):
         plugin.edit(factor)
         run_tables(plugin.table(rounds), log, resume=True, accept=True)
     lines = attributes(log)["accepted_changes"].splitlines()
-    now = json.loads(attributes(log)["code"])
-    assert [line.split(":")[0] for line in lines] == ["round 2", "round 4"]
-    assert all(f"module {plugin.path.stem} (" in line for line in lines)
-    assert lines[1].endswith(f"-> {now[f'module {plugin.path.stem}']})")
+    now = json.loads(attributes(log)["code"])[name]
+    assert [line.split(":")[0] for line in lines] == ["round 6", "round 8"]
+    assert all(f"{name} (" in line for line in lines) and lines[1].endswith(f"-> {now})")
 
 
 def test_a_complete_log_of_other_code_is_not_taken_for_this_run(plugin, tmp_path, capfd):
@@ -133,9 +123,6 @@ def test_the_processor_counts_where_bits_depend_on_it(plugin, monkeypatch):
     assert processor(RANDK | {"compressor": inner}) == "another"
 
 
-COMPRESSORS = [case.table for case in CASES] + [SMOOTH]
-
-
 # What writes and reports, and decides no value.
 REPORTS = """
     comm.job core.machine core.numerics.processor runs.attributes runs.checkpoint runs.ctrl_c
@@ -152,11 +139,9 @@ def executed(tables: dict) -> set[str]:
             names.add(frame.f_globals.get("__name__", ""))
 
     experiment = parse(tables)
-    forget_kernels()
     sys.setprofile(note)
     try:
-        with StopSignals() as signals:
-            run_rounds(Setup(experiment, MPI.COMM_SELF), Output(None, quiet=True), signals)
+        run_afresh(experiment)
     finally:
         sys.setprofile(None)
     names |= {kernel.__module__ for kernel in kernels() if kernel.overloads}
@@ -169,7 +154,7 @@ def experiments():
         keys = {"name": method, "stepsize": 0.01} | KEYS.get(method, {})
         compressor = {"name": "topk", "k": 12} if needs_compressor(method) else None
         yield table(keys, compressor, workers=5, rounds=3, columns=["pi"])
-    for compressor in COMPRESSORS:
+    for compressor in [case.table for case in CASES] + [SMOOTH]:
         yield table({"name": "marina", "stepsize": "theory"}, compressor, workers=5, rounds=3)
         quadratic = {"name": "quadratic", "workers": 5, "dimension": 12, "noise": 0.1}
         dcgd = table({"name": "dcgd", "stepsize": 0.1}, compressor, rounds=3)
@@ -237,9 +222,8 @@ def test_what_is_installed_beside_a_plugin_is_not_its_neighbour(tmp_path, monkey
         (place / f"plugin_in_{place.name.replace('-', '_')}.py").write_text(text)
         monkeypatch.syspath_prepend(place)
     (tmp_path / "helper_for_test.py").write_text("")
-    for name, neighbours in (
-        *((f"plugin_in_{tmp_path.name}", ("helper_for_test",)), ("plugin_in_site_packages", ())),
-    ):
+    names = {f"plugin_in_{tmp_path.name}": ("helper_for_test",), "plugin_in_site_packages": ()}
+    for name, neighbours in names.items():
         path = Path(importlib.import_module(name).__file__)
         assert imports.imports(name, path) == neighbours
 

@@ -10,18 +10,19 @@ from mpisim.runs.log.reader import read
 from tests.helpers import columns, run_tables, table
 from tests.methods.loops import Feedback, Markov, amsgrad, naive, plain, sign
 
-CD_ADAM = {"name": "cd-adam", "stepsize": 0.01}
+CD_ADAM, SIGN = {"name": "cd-adam", "stepsize": 0.01}, {"name": "scaled-sign"}
 
 
-def run_pi(tmp_path, method, compressor, rounds=12, **run):
+def run(tmp_path, asked, method, compressor=SIGN, rounds=12, **settings):
+    """The columns of a log that also has those that are asked for."""
     log = tmp_path / "log.h5"
-    run_tables(table(method, compressor, rounds=rounds, columns=["pi"], **run), log)
+    run_tables(table(method, compressor, rounds=rounds, columns=[asked], **settings), log)
     return columns(log)
 
 
 def test_pi_of_randk_unscaled_is_one_minus_alpha_on_average(tmp_path):
     dcgd, k, rounds = {"name": "dcgd", "stepsize": 1e-9}, 41, 200
-    c = run_pi(tmp_path, dcgd, {"name": "randk", "k": k, "scaled": False}, rounds=rounds)
+    c = run(tmp_path, "pi", dcgd, {"name": "randk", "k": k, "scaled": False}, rounds)
     pi = c["pi_up"][1:]
     assert np.isnan(c["pi_up"][0]) and np.isnan(c["pi_down"]).all()
     assert abs(pi.mean() - (1 - k / 123)) < 4 * pi.std() / rounds**0.5 < 0.02
@@ -30,8 +31,8 @@ def test_pi_of_randk_unscaled_is_one_minus_alpha_on_average(tmp_path):
 
 def test_pi_of_the_scaled_sign_is_its_formula(tmp_path):
     """1 - |v|_1^2 / (d |v|^2), first for v = grad f_i(x^0), then for the server's mean of C."""
-    c = run_pi(tmp_path, CD_ADAM, {"name": "scaled-sign"}, wire="float64")
-    spec = parse(table(CD_ADAM, {"name": "scaled-sign"})).problem
+    c = run(tmp_path, "pi", CD_ADAM, wire="float64")
+    spec = parse(table(CD_ADAM, SIGN)).problem
     problem = spec.loaded(6, 0, 6, 1, np.dtype(float))
     v = problem.gradients(np.zeros(problem.d))
 
@@ -47,15 +48,15 @@ def test_pi_of_the_scaled_sign_is_its_formula(tmp_path):
 
 
 def test_nothing_compressed_is_nan(tmp_path):
-    c = run_pi(tmp_path, CD_ADAM | {"name": "1bit-adam", "warmup": 5}, {"name": "scaled-sign"})
-    assert np.isnan(c["pi_up"][:6]).all() and np.isfinite(c["pi_up"][6:]).all()
-    for name in ("pi_down", "pi_code"):
+    c = run(tmp_path, "pi", CD_ADAM | {"name": "1bit-adam", "warmup": 5})
+    for name in ("pi_up", "pi_down", "pi_code"):
         assert np.isnan(c[name][:6]).all() and np.isfinite(c[name][6:]).all()
 
 
 def test_the_log_is_the_same_with_and_without(tmp_path):
-    c = run_pi(tmp_path, CD_ADAM, {"name": "topk", "k": 3}, log_every=5)
-    run_tables(table(CD_ADAM, {"name": "topk", "k": 3}, rounds=12, log_every=5), tmp_path / "no.h5")
+    topk = {"name": "topk", "k": 3}
+    c = run(tmp_path, "pi", CD_ADAM, topk, log_every=5)
+    run_tables(table(CD_ADAM, topk, rounds=12, log_every=5), tmp_path / "no.h5")
     plain = columns(tmp_path / "no.h5")
     assert set(c) - set(plain) == {"pi_up", "pi_up_max", "pi_down", "pi_code"}
     for name in plain:
@@ -92,32 +93,21 @@ def test_adaptive_ratios_are_their_formulas(problem, tmp_path):
 @pytest.mark.parametrize("problem", [{}, QUADRATIC], ids=["sample", "quadratic"])
 def test_the_mean_at_the_uniform_iterate_is_exact_whatever_is_logged(problem, tmp_path):
     """To the last digit the mean over all rounds of a log that has them all, also resumed."""
-    run = table(MARINA, PERMK, rounds=12, log_every=5, columns=["uniform"])
-    run["problem"] = problem or run["problem"]
-    every = run | {"run": {"rounds": 12}}
-    run_tables(every, tmp_path / "every.h5")
+    tables = table(MARINA, PERMK, rounds=12, log_every=5, columns=["uniform"])
+    tables["problem"] = problem or tables["problem"]
+    run_tables(tables | {"run": {"rounds": 12}}, tmp_path / "every.h5")
     wanted = read(tmp_path / "every.h5").column("mean_grad_norm_sq")[[0, 5, 10, 12]]
-    run_tables(run, tmp_path / "some.h5")
+    run_tables(tables, tmp_path / "some.h5")
     assert np.array_equal(read(tmp_path / "some.h5").column("mean_grad_norm_sq"), wanted)
-    run_tables(run | {"run": run["run"] | {"rounds": 8}}, tmp_path / "parts.h5")
-    run_tables(run, tmp_path / "parts.h5", resume=True)
+    run_tables(tables | {"run": tables["run"] | {"rounds": 8}}, tmp_path / "parts.h5")
+    run_tables(tables, tmp_path / "parts.h5", resume=True)
     assert np.array_equal(columns(tmp_path / "parts.h5")["mean_grad_norm_sq"], wanted)
     without = columns(tmp_path / "every.h5")
     for name in ("loss", "oracle_calls", "bits_up"):
         assert np.array_equal(columns(tmp_path / "some.h5")[name], without[name][[0, 5, 10, 12]])
 
 
-NAMES = ("error_up", "error_down", "v_mean", "v_max")
-
-
-SIGN, STEP = {"name": "scaled-sign"}, 0.05
-
-
-def run(log, method, compressor=SIGN, rounds=8, **settings):
-    settings = {"wire": "float64", "columns": ["estimates"]} | settings
-    method = {"name": method, "stepsize": STEP} if isinstance(method, str) else method
-    run_tables(table(method, compressor, rounds=rounds, **settings), log)
-    return columns(log)
+NAMES, STEP = ("error_up", "error_down", "v_mean", "v_max"), 0.05
 
 
 def reference(exchange, rounds=8, nu=1e-8):
@@ -135,7 +125,7 @@ def reference(exchange, rounds=8, nu=1e-8):
     [("cd-adam", Markov), ("ef-amsgrad", Feedback), ("naive-amsgrad", naive)],
 )
 def test_errors_and_v_are_those_of_the_algorithm(method, exchange, tmp_path):
-    c = run(tmp_path / "log.h5", method)
+    c = run(tmp_path, "estimates", {"name": method, "stepsize": STEP}, rounds=8, wire="float64")
     wanted = np.array([*reference(exchange(sign))]).T
     for name, values in zip(NAMES, wanted[:4], strict=True):
         assert c[name][1:] == pytest.approx(values, rel=1e-9), name
@@ -144,10 +134,10 @@ def test_errors_and_v_are_those_of_the_algorithm(method, exchange, tmp_path):
 
 
 def test_a_method_that_estimates_otherwise_has_no_errors(tmp_path):
-    c = run(tmp_path / "diana.h5", "diana", {"name": "randk", "k": 12})
+    diana = {"name": "diana", "stepsize": STEP}
+    c = run(tmp_path / "diana", "estimates", diana, {"name": "randk", "k": 12})
     assert all(np.isnan(c[name]).all() for name in NAMES)
-    one_bit = {"name": "1bit-adam", "stepsize": 0.01, "warmup": 3}
-    c = run(tmp_path / "1bit.h5", one_bit)
+    c = run(tmp_path, "estimates", {"name": "1bit-adam", "stepsize": 0.01, "warmup": 3})
     assert np.isfinite(c["error_up"][1:4]).all() and np.isnan(c["error_up"][4:]).all()
     assert (c["v_mean"][3:] == c["v_mean"][3]).all()  # frozen
 
@@ -156,7 +146,7 @@ def test_a_method_that_estimates_otherwise_has_no_errors(tmp_path):
 def test_the_spread_of_the_denominators_is_that_of_amsgrad(nu, tmp_path):
     """sqrt(vhat + nu), largest over smallest; row k has round k - 1, and row 0 none."""
     method = {"name": "amsgrad", "stepsize": STEP, "nu": nu}
-    result = run(tmp_path / "a.h5", method, {"name": "identity"}, columns=["denominators"])
+    result = run(tmp_path, "denominators", method, {"name": "identity"}, 8, wire="float64")
     expected = [row[-1] for row in reference(plain(None), nu=nu)]
     assert np.isnan(result["denominator_spread"][0])
     np.testing.assert_allclose(result["denominator_spread"][1:], expected, rtol=1e-12)

@@ -16,15 +16,12 @@ from mpisim.core.errors import InputError
 from mpisim.methods.method_table import METHODS, needs_compressor
 from mpisim.runs import rehearsal
 from mpisim.runs.experiment import parse
-from mpisim.runs.loop import run_rounds
-from mpisim.runs.record import Output
 from mpisim.runs.rehearsal import Rehearsal, rehearse
 from mpisim.runs.setup import Setup
-from mpisim.runs.stop import StopSignals
 from tests.compressors.cases import CASES
 from tests.helpers import before_row, some_of, table
 from tests.resumes import KEYS, SMOOTH
-from tests.runs.support import forget_kernels
+from tests.runs.support import run_afresh
 
 COMPRESSORS = [case.table for case in CASES] + [SMOOTH, {"name": "topk", "k": 20}]
 PROBLEMS = [
@@ -51,16 +48,6 @@ def loaded_once(monkeypatch):
     monkeypatch.setattr(FunctionCache, "load_overload", remember)
 
 
-def seconds(tables: dict) -> list[float]:
-    """The clock at the end of a run in a process that has not used a kernel yet."""
-    experiment = parse(tables)
-    forget_kernels()
-    setup = Setup(experiment, MPI.COMM_SELF)
-    with StopSignals() as signals:
-        run_rounds(setup, Output(None, quiet=True), signals)
-    return setup.clock.seconds
-
-
 def experiments(method: str, random: Random):
     """With each compressor and problem, in an order that is drawn."""
     keys = {"name": method, "stepsize": 0.01} | KEYS.get(method, {})
@@ -77,7 +64,7 @@ def test_all_kernels_are_there_when_the_clock_starts(method, seed):
     tried = 0
     for tables in experiments(method, Random(f"{method} {seed}")):
         with suppress(InputError):
-            assert seconds(tables)[phases.COMPILE] == 0, tables
+            assert run_afresh(parse(tables))[0].clock.seconds[phases.COMPILE] == 0, tables
             tried += 1
         if tried == 4:
             break
@@ -87,7 +74,7 @@ def test_without_the_rehearsal_kernels_are_loaded_on_the_way(monkeypatch):
     """Else the test above could not fail."""
     monkeypatch.setattr("mpisim.runs.loop.rehearse", lambda setup: None)
     tables = table({"name": "ef21", "stepsize": 0.1}, {"name": "topk", "k": 20})
-    assert seconds(tables)[phases.COMPILE] > 0
+    assert run_afresh(parse(tables))[0].clock.seconds[phases.COMPILE] > 0
 
 
 def test_a_late_kernel_is_charged_to_nobody():
@@ -134,9 +121,7 @@ def test_a_rehearsal_leaves_no_trace(rounds, monkeypatch):
     tables = table({"name": "diana", "stepsize": 0.1}, SMOOTH, **run)
 
     def ended() -> tuple[dict, np.ndarray, dict]:
-        setup = Setup(parse(tables), MPI.COMM_SELF)
-        with StopSignals() as signals:
-            end = run_rounds(setup, Output(None, quiet=True, keep=True), signals)
+        setup, end = run_afresh(parse(tables))
         kept = {k: v.tolist() for k, v in end.columns.items() if not k.startswith("time_")}
         return kept, end.x, setup.star.ledger.totals
 
@@ -160,11 +145,8 @@ def test_a_long_row_is_rehearsed_once(limit, rows, monkeypatch):
 
 def test_the_state_of_a_rehearsal_is_freed_with_it(monkeypatch):
     """At once: until the garbage collector runs, a large state would be there twice."""
-    setup = Setup(
-        parse(table({"name": "ef21", "stepsize": 0.1}, {"name": "topk", "k": 3})), MPI.COMM_SELF
-    )
-    states = []
-    new_state = Setup.new_state
+    tables = table({"name": "ef21", "stepsize": 0.1}, {"name": "topk", "k": 3})
+    setup, states, new_state = Setup(parse(tables), MPI.COMM_SELF), [], Setup.new_state
 
     def remember(self, star):
         state = new_state(self, star)

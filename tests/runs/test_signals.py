@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import weakref
+from pathlib import Path
 from types import SimpleNamespace
 
 import h5py
@@ -26,16 +27,6 @@ from tests.resumes import differences
 from tests.runs.sweep.support import BASE
 
 
-@pytest.fixture
-def stop(monkeypatch):
-    """stop(number): a signal comes before the row of round 5."""
-
-    def arm(number):
-        before_row(monkeypatch, lambda k: k == 5 and os.kill(os.getpid(), number))
-
-    return arm
-
-
 @pytest.mark.parametrize(
     ("number", "cause", "status"),
     [
@@ -44,11 +35,12 @@ def stop(monkeypatch):
         (signal.SIGHUP, "SIGTERM or a closed terminal", "terminated"),
     ],
 )
-def test_a_run(number, cause, status, stop, tmp_path, capfd):
+def test_a_run(number, cause, status, tmp_path, monkeypatch, capfd):
+    """Which gets it before the row of round 5."""
     (tmp_path / "x.toml").write_text(BASE)
     log = str(tmp_path / "log.h5")
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the suite may run under nohup
-    stop(number)
+    before_row(monkeypatch, lambda k: k == 5 and os.kill(os.getpid(), number))
     code = 130 if number == signal.SIGINT else 143
     assert main(["run", str(tmp_path / "x.toml"), "--out", log]) == code
     out, err = capfd.readouterr()
@@ -103,16 +95,11 @@ def helper(tmp_path):
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # until the process catches it
     process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
     signal.signal(signal.SIGINT, before)
-    while not catches_ctrl_c(process.pid):
+    status = Path(f"/proc/{process.pid}/status")
+    while not int(re.search(r"SigCgt:\s(\w+)", status.read_text())[1], 16) & 1 << signal.SIGINT - 1:
         assert process.poll() is None
         time.sleep(1e-3)
     return process
-
-
-def catches_ctrl_c(pid: int) -> bool:
-    with open(f"/proc/{pid}/status") as status:
-        [mask] = [line.split()[1] for line in status if line.startswith("SigCgt")]
-    return bool(int(mask, 16) >> (signal.SIGINT - 1) & 1)
 
 
 @some_of(4, pressed=[False, True], words=[[b"one\n"], [b"one\n", b"two\n"], [b"one\n", b"\n"], []])
@@ -148,12 +135,11 @@ def test_elsewhere_there_is_no_such_process(monkeypatch):
 
 
 MESSAGE = 4 * 32  # bits that a worker sends in each round
+DCGD, RANDK = {"name": "dcgd", "stepsize": 0.05}, {"name": "randk", "k": 4}
 
 
 def randk(rounds=60, **run):
-    return table(
-        {"name": "dcgd", "stepsize": 0.05}, {"name": "randk", "k": 4}, rounds=rounds, **run
-    )
+    return table(DCGD, RANDK, rounds=rounds, **run)
 
 
 @pytest.mark.parametrize(
@@ -215,10 +201,8 @@ DIVERGES = {  # the row, a step of GD, and the round of the last row
 @pytest.mark.parametrize("why", DIVERGES)
 def test_a_run_that_diverges_does_not_end_as_done(why, tmp_path, command):
     data, step, last = DIVERGES[why]
-    log, message = (
-        tmp_path / "log.h5",
-        rf"^diverged: loss .*, \|grad f\|\^2 .* at round {last}; log ",
-    )
+    log = tmp_path / "log.h5"
+    message = rf"^diverged: loss .*, \|grad f\|\^2 .* at round {last}; log "
     with pytest.raises(Diverged, match=message):
         run_tables(one_row(tmp_path, step, data, rounds=last), log)
     assert columns(log)["round"][-1] == last

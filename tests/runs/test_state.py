@@ -157,9 +157,12 @@ def test_an_optimizer_keeps_what_it_declares(tmp_path, monkeypatch):
     assert in_two_parts(tmp_path, lambda rounds: tables(rounds, "averaged")) == []
 
 
-@pytest.fixture
-def largest():
-    """A metric: the largest |g^k|^2 so far, how many rows there were, and bits of each worker."""
+@pytest.mark.parametrize("log_every", [1, 4])  # 13 is a row of the first part alone
+def test_a_metric_keeps_what_it_declares(log_every, tmp_path):
+    """The largest |g^k|^2 so far, how many rows there were, and bits of each worker.
+
+    A running maximum fell with a resume, and a count of rows has none of the first part.
+    """
 
     @mpisim.metric("largest")
     class Largest(mpisim.Metric):
@@ -185,11 +188,6 @@ def largest():
             self.count[0] += 1
             rows = self.star.all_workers(self.bits_i)
             return self.g, self.count[0], rows[-1]
-
-
-@pytest.mark.parametrize("log_every", [1, 4])  # 13 is a row of the first part alone
-def test_a_metric_keeps_what_it_declares(log_every, largest, tmp_path):
-    """A running maximum fell with a resume, and a count of rows has none of the first part."""
 
     def named(rounds):
         ef21 = {"name": "ef21", "stepsize": 0.1}
@@ -266,12 +264,9 @@ def test_all_ranks_end_with_the_same_line():
         assert re.match(WRONG[name], one.removeprefix(f"method 'shifted-{name}', round 0: ")), one
 
 
-def test_one_process_sees_what_is_kept_undecoded():
+def test_one_process_sees_what_is_kept_undecoded_or_crosses_uncharged():
     assert line(right, OneProcess()) == line(keeps_momentum, OneProcess()) == ""
     assert re.search(WRONG["undecoded"], line(undecoded, OneProcess()))
-
-
-def test_one_process_sees_what_crosses_uncharged():
     assert re.search(WRONG["published"], line(published, OneProcess()))
 
 

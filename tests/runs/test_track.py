@@ -34,30 +34,24 @@ class Calls:
         return [(words, named) for called, words, named in self.calls if called == name]
 
 
-def rows_of(tool, kind):
-    """{round: values} that the library got."""
-    if kind == "tensorboard":
-        rows = {}
-        for (name, value, k), _ in tool.of("add_scalar"):
-            rows.setdefault(k, {})[name] = value
-        return rows
-    name = {"wandb": "log", "mlflow": "log_metrics"}[kind]
-    return {named["step"]: words[0] for words, named in tool.of(name)}
+TRACKERS = {  # the module, and the functions that get a row or a value, and the end
+    "tensorboard": ("tensorboardX", "add_scalar", "close"),
+    "wandb": ("wandb", "log", "finish"),
+    "mlflow": ("mlflow", "log_metrics", "end_run"),
+}
 
 
-@pytest.mark.parametrize(
-    ("kind", "module", "end"),
-    [
-        ("tensorboard", "tensorboardX", "close"),
-        ("wandb", "wandb", "finish"),
-        ("mlflow", "mlflow", "end_run"),
-    ],
-)
-def test_a_tracker_gets_every_row_and_the_end(kind, module, end, monkeypatch):
-    tool = Calls()
+@pytest.mark.parametrize("kind", TRACKERS)
+def test_a_tracker_gets_every_row_and_the_end(kind, monkeypatch):
+    tool, rows, (module, log, end) = Calls(), {}, TRACKERS[kind]
     monkeypatch.setitem(sys.modules, module, tool)
     result = mpisim.run(mpisim.Experiment.from_dict(EXPERIMENT), track=kind)
-    rows = rows_of(tool, kind)
+    for words, named in tool.of(log):
+        if kind == "tensorboard":
+            name, value, k = words
+            rows.setdefault(k, {})[name] = value
+        else:
+            rows[named["step"]] = words[0]
     assert list(rows) == result.rows["round"].tolist() == list(range(6))
     for name in ("loss", "bits_up", "time_compute"):
         assert [row[name] for row in rows.values()] == result.rows[name].tolist()
@@ -98,13 +92,6 @@ def test_tensorboard_itself_reads_the_rows(tmp_path, monkeypatch):
     assert [value for _, value in rows] == pytest.approx(result.rows["loss"], rel=1e-6)
 
 
-class Clock:
-    now = 100.0
-
-    def __call__(self):
-        return self.now
-
-
 class Terminal(io.StringIO):
     def isatty(self):
         return True
@@ -112,15 +99,14 @@ class Terminal(io.StringIO):
 
 def drive(stream, seconds, step, rounds, **options):
     """A run that logs a round every ``step`` seconds; returns the times at which it wrote."""
-    clock = Clock()
-    progress = Progress(rounds, stream, clock=clock, **options)
-    written = []
+    now, written = 100.0, []
+    progress = Progress(rounds, stream, clock=lambda: now, **options)
     for k in range(int(seconds / step) + 1):
-        clock.now = 100.0 + k * step
+        now = 100.0 + k * step
         before = len(stream.getvalue())
         progress.update(k, 0.5, 1e-3, 320.0 * k)
         if len(stream.getvalue()) > before:
-            written.append(clock.now - 100.0)
+            written.append(now - 100.0)
     return progress, written
 
 

@@ -36,10 +36,8 @@ def choose_ranks(seed: int, number: int) -> tuple[int, dict]:
         workers = 3 * -(-workers // 3)
     tables = EXPERIMENTS[name]
     problem = tables["problem"] | {"workers": workers}
-    return ranks, tables | {
-        "problem": problem,
-        "run": tables["run"] | {"layout": layout, "debug": True},
-    }
+    run = tables["run"] | {"layout": layout, "debug": True}
+    return ranks, tables | {"problem": problem, "run": run}
 
 
 def many_ranks(trial: tuple[int, dict]) -> tuple[str, bool]:

@@ -5,53 +5,53 @@ that production code knows nothing of faults.
 """
 
 import contextlib
-import dataclasses
 import errno
 import fcntl
-import importlib
 import itertools
 import json
 import os
+import pkgutil
 import resource
 import signal
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 from mpisim.cli import entry as cli
 from mpisim.core import machine
 from tests.trials import disk
 
-# Where a fault can happen: module and function. Those that only rank 0 calls come second.
+# Where a fault can happen: a function. Those that only rank 0 calls come second.
 EVERYWHERE = {
-    "start": ("mpisim.runs.experiment", "read"),
-    "load": ("mpisim.runs.setup", "ProblemCache.problem"),
-    "set-up exchange": ("mpisim.comm.star", "Star.all_workers"),
-    "gather": ("mpisim.comm.star", "Star.gather"),
-    "broadcast": ("mpisim.comm.star", "Star.broadcast"),
-    "row": ("mpisim.runs.metrics", "Evaluator.row"),
-    "checkpoint": ("mpisim.runs.run_state", "RunState.dump"),
-    "end": ("mpisim.runs.record", "Record.close"),
+    "start": "mpisim.runs.experiment.read",
+    "load": "mpisim.runs.setup.ProblemCache.problem",
+    "set-up exchange": "mpisim.comm.star.Star.all_workers",
+    "gather": "mpisim.comm.star.Star.gather",
+    "broadcast": "mpisim.comm.star.Star.broadcast",
+    "row": "mpisim.runs.metrics.Evaluator.row",
+    "checkpoint": "mpisim.runs.run_state.RunState.dump",
+    "end": "mpisim.runs.record.Record.close",
 }
 ON_RANK_0 = {
-    "journal, rows": ("mpisim.runs.log.journal", "Journal.append"),
-    "writing": ("os", "pwrite"),
-    "log, whole": ("mpisim.runs.log.writer", "LogWriter._write"),
-    "log, a column": ("mpisim.runs.log.writer", "_column"),
-    "log, end": ("mpisim.runs.log.writer", "LogWriter.finish"),
-    "journal, end": ("mpisim.runs.log.journal", "Journal.close"),
-    "writing a whole file": ("os", "fsync"),
-    "replacing a file": ("os", "replace"),
-    "naming a new file": ("os", "link"),
+    "journal, rows": "mpisim.runs.log.journal.Journal.append",
+    "writing": "os.pwrite",
+    "log, whole": "mpisim.runs.log.writer.LogWriter._write",
+    "log, a column": "mpisim.runs.log.writer._column",
+    "log, end": "mpisim.runs.log.writer.LogWriter.finish",
+    "journal, end": "mpisim.runs.log.journal.Journal.close",
+    "writing a whole file": "os.fsync",
+    "replacing a file": "os.replace",
+    "naming a new file": "os.link",
 }
 PLACES = EVERYWHERE | ON_RANK_0
 SIGNALS = {"kill": signal.SIGKILL, "kill mpirun": signal.SIGKILL}
 SIGNALS |= {"terminate": signal.SIGTERM, "interrupt": signal.SIGINT}
+NEVER = 10**9  # a call that does not come
 OUT = "out"  # the folder, in that of a fault, in which the log is
 GROUPS, LIMIT = Path("/sys/fs/cgroup/memory"), 64 << 20  # of processes whose memory is limited
 
 
-@dataclasses.dataclass(frozen=True)
-class Fault:
+class Fault(NamedTuple):
     """What happens, where, before which call, and on which rank.
 
     action : "kill", "kill mpirun", "raise", "terminate", "interrupt", "limit" (of the size of
@@ -134,11 +134,8 @@ class Fault:
 
 def arm(fault: Fault) -> None:
     """Let the fault happen in this process when its time has come."""
-    module, names = PLACES[fault.place]
-    owner = importlib.import_module(module)
-    *path, name = names.split(".")
-    for inner in path:
-        owner = getattr(owner, inner)
+    path, _, name = PLACES[fault.place].rpartition(".")
+    owner = pkgutil.resolve_name(path)
     original, calls = getattr(owner, name), 0
 
     def function(*args, **kwargs):

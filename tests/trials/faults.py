@@ -17,17 +17,18 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-import h5py
 import numpy as np
 import tomli_w
 
 from mpisim.runs import checkpoint
 from mpisim.runs.log import journal
+from tests.helpers import columns
 from tests.resumes import differences
 from tests.trials import disk
 from tests.trials import job as jobs
-from tests.trials.entry import EVERYWHERE, GROUPS, OUT, PLACES, Fault
+from tests.trials.entry import EVERYWHERE, GROUPS, NEVER, OUT, PLACES, Fault
 
 ANYWHERE = ("kill", "kill mpirun", "raise", "terminate", "interrupt", "out of memory")
 OUTPUT = ("limit", "fill", "unwritable", "use up inodes")
@@ -36,14 +37,12 @@ OUTSIDE = {*KILLS, "cut power", "no locks"}  # what may come from outside, at a 
 OFTEN = {"gather": 300, "broadcast": 400, "row": 60, "checkpoint": 5}  # calls to choose from
 OFTEN |= {"journal, rows": 8, "writing": 30, "log, whole": 5, "log, a column": 80}
 OFTEN |= {"writing a whole file": 15, "replacing a file": 8, "naming a new file": 8}
-NEVER = 10**9
 FILES = ("log.h5", "log.h5.ckpt", "log.h5.ckpt.old", "log.h5.journal")
 UNNAMED = (".log.h5.lock", ".log.h5.new", ".log.h5.ckpt.new", ".log.h5.journal.new")
 STOPPED = "mpisim: stopped by SIGTERM"
 
 
-@dataclasses.dataclass(frozen=True)
-class Start:
+class Start(NamedTuple):
     """One start: its ranks and layout, and where the fault is, or when.
 
     moment : seconds after the first file, when a process is killed or the power is cut from
@@ -100,12 +99,8 @@ def choose_late(seed: int, number: int) -> Trial:
     """A long run without locks that is killed, and another host that goes on with it."""
     rng = random.Random(f"share {seed}/{number}")
     delays = {name: rng.choice([0.0, rng.uniform(0, 0.3), rng.uniform(0, 2)]) for name in FILES}
-    return _trial(
-        rng,
-        (without_locks(rng.choice([1, 1, 2]), rng.uniform(0, 1.5)),),
-        delays=delays,
-        rounds=4000,
-    )
+    start = without_locks(rng.choice([1, 1, 2]), rng.uniform(0, 1.5))
+    return _trial(rng, (start,), delays=delays, rounds=4000)
 
 
 def without_locks(ranks: int, moment: float) -> Start:
@@ -120,11 +115,8 @@ def _trial(rng: random.Random, starts: tuple[Start, ...], **more: object) -> Tri
 
 def _drawn(rng: random.Random, actions: tuple[str, ...], outside: float) -> Start:
     """With one of the actions, and that chance from outside where it can come from there."""
-    ranks, layout, action = (
-        rng.choice([1, 2, 3]),
-        rng.choice(["shared", "dedicated"]),
-        rng.choice(actions),
-    )
+    ranks, layout = rng.choice([1, 2, 3]), rng.choice(["shared", "dedicated"])
+    action = rng.choice(actions)
     anywhere = action in ANYWHERE and rng.random() < 0.6
     place = rng.choice(list(EVERYWHERE if anywhere else PLACES))
     flags = [disk.WITH_JOURNAL, disk.WITHOUT_JOURNAL]
@@ -144,13 +136,16 @@ def attempt(trial: Trial) -> tuple[str, bool]:
         (parent / "job.toml").write_text(tomli_w.dumps(tables))
         seen = disk.Seen(log.parent, FILES)
         for number, start in enumerate(trial.starts):
-            fault = dataclasses.replace(start.fault, folder=str(place), mark=str(parent / "mark"))
-            start = dataclasses.replace(start, fault=fault)
+            fault = start.fault._replace(folder=str(place), mark=str(parent / "mark"))
+            start = start._replace(fault=fault)
             with seen if trial.delays else contextlib.nullcontext():
                 code, problems = _run(start, parent, log, ["--resume"] if number else [])
             power_up()
             happened.append(code != 0)
-            if code == 0 and not _is_complete(trial, log):
+            # also in a folder that is gone: a fault that comes when all is done goes unnoticed
+            moved = Path(f"{log.parent}.gone") / log.name
+            last = moved if moved.exists() else log
+            if code == 0 and not jobs.is_right(last, trial.experiment, **trial.run()):
                 problems.append("exit code 0, but the log is not that of an undisturbed run")
             problems += _left(place, (*FILES, *UNNAMED))  # of a process that was killed
             if log.exists():
@@ -185,12 +180,14 @@ def _run(start: Start, parent: Path, log: Path, flags: list[str]) -> tuple[int |
         while job.poll() is None and (begin is None or time.monotonic() < begin + start.moment):
             begin = begin or (time.monotonic() if _written(log) != before else None)
             time.sleep(disk.EVERY)
-        if job.poll() is None:
-            _happen(fault, job)
+        if job.poll() is None and fault.action == "cut power":
+            fault.happen()
+        elif job.poll() is None:
+            mark.touch()
+            jobs.kill(job, fault)
 
     # an output that fails shows when there is something to write
-    never = fault.action in OUTPUT
-    if not jobs.wait_for(job, parent, (lambda: False) if never else jobs.late_after(mark)):
+    if not jobs.wait_for(job, parent, None if fault.action in OUTPUT else mark):
         return job.returncode, ["still running long after the fault"]
     for group in GROUPS.glob("mpisim-trial-*"):
         with contextlib.suppress(OSError):  # of another trial, which has not ended
@@ -212,31 +209,12 @@ def _run(start: Start, parent: Path, log: Path, flags: list[str]) -> tuple[int |
     return job.returncode, problems + jobs.what_is_left(parent, output)
 
 
-def _happen(fault: Fault, job) -> None:
-    """From outside."""
-    if fault.action == "cut power":
-        fault.happen()
-    else:
-        Path(fault.mark).touch()
-        jobs.kill(job, fault)
-
-
 def _written(log: Path) -> list[tuple[str, int]]:
     """What tells that a run has begun to write."""
     try:
         return sorted((path.name, path.stat().st_ino) for path in log.parent.iterdir())
     except OSError:
         return []
-
-
-def _is_complete(trial: Trial, log: Path) -> bool:
-    """Also in a folder that is gone: a fault that came when all had been done goes unnoticed."""
-    moved = Path(f"{log.parent}.gone") / log.name
-    log = moved if moved.exists() else log
-    try:
-        return not differences(jobs.reference(trial.experiment, **trial.run()), log)
-    except (OSError, KeyError):
-        return False
 
 
 def _left(place: Path, allowed: tuple[str, ...]) -> list[str]:
@@ -253,11 +231,9 @@ def _left(place: Path, allowed: tuple[str, ...]) -> list[str]:
 
 def unreadable(log: Path, reference: Path) -> list[str]:
     """What is wrong with a log as plain h5py sees it: its rows are the reference's first ones."""
-    with h5py.File(reference) as file:
-        expected = {name: data[:] for name, data in file["rounds"].items()}
+    expected = columns(reference)
     try:
-        with h5py.File(log, "r") as file:
-            result = {name: data[:] for name, data in file["rounds"].items()}
+        result = columns(log)
     except (OSError, KeyError) as error:
         return [f"log: {error}"]
     rows = result["round"].size

@@ -1,7 +1,6 @@
 """The processes of a trial's jobs, and the logs that they should have written."""
 
 import contextlib
-import dataclasses
 import functools
 import json
 import os
@@ -10,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -18,7 +16,7 @@ import psutil
 from mpisim.core.errors import InputError
 from tests.comm.jobs import HANG_SECONDS, ROOT, environment
 from tests.helpers import run_tables
-from tests.resumes import experiments
+from tests.resumes import differences, experiments
 from tests.trials.entry import Fault
 
 MARK = "MPISIM_TRIAL"  # in the environment of all processes of a job
@@ -46,24 +44,20 @@ def start_with(
     fault: Fault, ranks: int, parent: Path, *words: str, name: str = "stderr"
 ) -> subprocess.Popen:
     """Start `mpisim run WORDS` with the fault."""
-    text = json.dumps(dataclasses.asdict(fault))
+    text = json.dumps(fault._asdict())
     return start_job(ranks, parent, "-m", "tests.trials.entry", text, "run", *words, name=name)
 
 
-def wait_for(job: subprocess.Popen, parent: Path, late: Callable[[], bool] = lambda: False) -> bool:
-    """Whether the job ends before it is ``late`` or stuck; else all of it is killed."""
+def wait_for(job: subprocess.Popen, parent: Path, mark: Path | None = None) -> bool:
+    """Whether it ends before it is stuck, or late after ``mark`` was made; else all is killed."""
     while job.poll() is None:
-        if late() or idle_seconds(parent) > HANG_SECONDS:
+        late = mark and mark.exists() and time.time() - mark.stat().st_mtime > HANG_SECONDS
+        if late or idle_seconds(parent) > HANG_SECONDS:
             for process in processes(parent):
                 process.kill()
             return False
         time.sleep(0.02)
     return True
-
-
-def late_after(mark: Path) -> Callable[[], bool]:
-    """Whether a job still runs long after the fault, which makes the file ``mark``."""
-    return lambda: mark.exists() and time.time() - mark.stat().st_mtime > HANG_SECONDS
 
 
 def idle_seconds(parent: Path) -> float:
@@ -151,6 +145,14 @@ def reference(experiment: str, **run: int) -> Path:
     path = folder / f"{len(list(folder.iterdir()))}.h5"
     run_tables(tables_of(experiment, **run), path)
     return path
+
+
+def is_right(log: Path, experiment: str, **run: int) -> bool:
+    """Whether a log can be read, and is the one of `reference`."""
+    try:
+        return not differences(reference(experiment, **run), log)
+    except (OSError, KeyError):
+        return False
 
 
 @functools.cache

@@ -3,28 +3,25 @@
 Whichever ends with exit code 0 and has written last, the log is its log, whole.
 """
 
-import dataclasses
 import random
 import subprocess
 import tempfile
 import time
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import h5py
 import tomli_w
 
 from tests.comm.jobs import HANG_SECONDS
-from tests.resumes import differences
 from tests.trials import job as jobs
-from tests.trials.entry import Fault
+from tests.trials.entry import NEVER, Fault
 
 ROUNDS = 4000
-NEVER = 10**9
 
 
-@dataclasses.dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """One of the two: its seed, its flag ("", "--force" or "--resume") and its ranks."""
 
     seed: int
@@ -32,8 +29,7 @@ class Command:
     ranks: int
 
 
-@dataclasses.dataclass(frozen=True)
-class Race:
+class Race(NamedTuple):
     """Two commands, the second one ``delay`` seconds later; ``locks``: of the file system."""
 
     experiment: str
@@ -75,7 +71,8 @@ def attempt(race: Race) -> tuple[str, bool]:
             lines = len(jobs.errors(output))
             if job.returncode not in (0, 1, 2) or (job.returncode and lines != 1):
                 problems.append(f"exit code {job.returncode}: {output}")
-        if not any(_is_of(race, race.commands[number], log) for number in good):
+        seeds = {race.commands[number].seed for number in good}
+        if not any(jobs.is_right(log, race.experiment, rounds=ROUNDS, seed=s) for s in seeds):
             problems.append(f"the log is not one of {sorted(good)}")
         elif good & busy == {0, 1}:
             problems += _replaced_before_its_end(log, race, ends)
@@ -103,11 +100,3 @@ def _replaced_before_its_end(log: Path, race: Race, ends: dict[int, float]) -> l
     if resumed or ends[1 - last] < start + 2:
         return []
     return [f"exit code 0 of {1 - last}, but its log had been replaced before"]
-
-
-def _is_of(race: Race, command: Command, log: Path) -> bool:
-    expected = jobs.reference(race.experiment, rounds=ROUNDS, seed=command.seed)
-    try:
-        return not differences(expected, log)
-    except (OSError, KeyError):
-        return False

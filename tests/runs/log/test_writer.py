@@ -17,7 +17,7 @@ from mpisim.runs.log import journal, writer
 from mpisim.runs.log.journal import Journal
 from mpisim.runs.log.schema import columns, row_type
 from mpisim.runs.log.writer import LogWriter
-from tests.helpers import some_of
+from tests.helpers import calls_of, some_of
 
 SCHEMA = columns(False)
 
@@ -32,10 +32,6 @@ def rows(first: int, last: int) -> np.ndarray:
     """The rows of rounds first, ..., last - 1."""
     kind = row_type(SCHEMA)
     return np.array([tuple(row(k)[name] for name in kind.names) for k in range(first, last)], kind)
-
-
-def new_log(path):
-    return LogWriter(path, {"title": "t"}, SCHEMA)
 
 
 class Time:
@@ -62,7 +58,7 @@ def rows_of(path):
 
 
 def test_every_column_has_units_and_a_description(tmp_path):
-    log = new_log(tmp_path / "a" / "log.h5")
+    log = LogWriter(tmp_path / "a" / "log.h5", {"title": "t"}, SCHEMA)
     log.row(row(0))
     log.finish("done", np.arange(3.0), {"rows": np.array([1, 2])})
     with h5py.File(tmp_path / "a" / "log.h5") as file:
@@ -79,7 +75,7 @@ def test_every_column_has_units_and_a_description(tmp_path):
 def test_how_far_the_files_may_be_behind(pause, tmp_path, monkeypatch):
     """The journal by a second; the HDF5 file by ten, or a tenth of the time since the start."""
     path, time = tmp_path / "log.h5", Time(monkeypatch)
-    log, written, k = new_log(path), {}, 0
+    log, written, k = LogWriter(path, {}, SCHEMA), {}, 0
     while time.now < (40 if pause == 0.02 else 40 * max(pause, 5.0)):
         time.now += pause
         log.row(row(k))
@@ -99,7 +95,7 @@ def test_how_far_the_files_may_be_behind(pause, tmp_path, monkeypatch):
 def test_writing_all_rows_again_takes_a_tenth_of_the_time(checkpoints, tmp_path, monkeypatch):
     """5 rows a second, and 4 ms for each row that is in the HDF5 file."""
     time = Time(monkeypatch, cost=lambda rows: 4e-3 * rows)
-    log, saved, k = new_log(tmp_path / "log.h5"), 0.0, 0
+    log, saved, k = LogWriter(tmp_path / "log.h5", {}, SCHEMA), 0.0, 0
     while time.now < 600:
         time.now += 0.2
         log.row(row(k))
@@ -193,7 +189,7 @@ def sixty_rows(log, marks):
 
 
 def failing(monkeypatch, name, numbers):
-    """Let the calls with these numbers fail; the list of all calls."""
+    """Let the calls with these numbers fail."""
     original, calls = getattr(os, name), []
 
     def function(*arguments, **options):
@@ -203,7 +199,6 @@ def failing(monkeypatch, name, numbers):
         return original(*arguments, **options)
 
     monkeypatch.setattr(os, name, function)
-    return calls
 
 
 def content(path):
@@ -220,8 +215,9 @@ def content(path):
 def test_each_failure_is_one_line_and_loses_nothing(name, again, tmp_path, monkeypatch, often):
     path = tmp_path / "log.h5"
     with monkeypatch.context() as patch:
-        log = LogWriter(path, {"config": "x" * 2000}, SCHEMA)
-        last = len(failing(patch, name, ())) or len(calls_of(patch, name, log))
+        log, calls = LogWriter(path, {"config": "x" * 2000}, SCHEMA), calls_of(patch, os, name)
+        sixty_rows(log, [])
+    last = len(calls)
     assert content(path) == ("done", 60) and not journal.path_for(path).exists()
     for first in sorted({1, 2, 3, last // 3, last // 2, last - 1, last} & {*range(1, last + 1)}):
         log, marks = LogWriter(path, {"config": "x" * 2000}, SCHEMA), [0]
@@ -237,13 +233,6 @@ def test_each_failure_is_one_line_and_loses_nothing(name, again, tmp_path, monke
             assert max(len(kept), there) >= marks[-1] and len(kept) >= marks[-1]
             assert np.array_equal(kept, rows(0, len(kept)))
         assert status in ("running", "failed", "done")
-
-
-def calls_of(patch, name, log):
-    """The calls of an undisturbed run."""
-    calls = failing(patch, name, ())
-    sixty_rows(log, [])
-    return calls
 
 
 @pytest.mark.parametrize("name", ["pwrite", "fsync"])

@@ -109,14 +109,15 @@ def test_an_alternative_may_have_another_list(name, all_points, first, second, g
         result()
 
 
-def points(*sizes_and_problems):
+def points(*sizes, problems=""):
+    """One for each size, and for each letter of ``problems``."""
     return [
-        Point(f"p{i}", f"{i}.h5", {}, "", number=i, size=size, problem=(problem,))
-        for i, (size, problem) in enumerate(sizes_and_problems)
+        Point(f"p{i}", f"{i}.h5", {}, "", number=i, size=size, problem=tuple(problems[i : i + 1]))
+        for i, size in enumerate(sizes)
     ]
 
 
-MANY = points(*[(1, "a")] * 4, *[(1, "b")] * 6, (2, "a"))
+MANY = points(*[1] * 10, 2, problems="aaaabbbbbba")
 CASES = {  # points, taken, loaded, groups -> number
     "nothing is left": (MANY, range(11), "a", 2, None),
     "the problem with the most work, biggest first": (MANY, [], None, 2, 10),
@@ -125,8 +126,8 @@ CASES = {  # points, taken, loaded, groups -> number
     "also if it has the least work left": (MANY, [4, 10, 0, 1], "a", 2, 2),
     "when it has no more, the most work left": (MANY, [4, 10, 0, 1, 2, 3], "a", 2, 5),
     "all are begun: help with the most work": (MANY, [4, 10], None, 3, 5),
-    "what others would wait for goes first": (points(*[(1, "a")] * 3, (5, "b")), [0], "a", 2, 3),
-    "but not if there is enough else": (points(*[(1, "a")] * 9, (5, "b")), [0], "a", 2, 1),
+    "what others would wait for goes first": (points(1, 1, 1, 5, problems="aaab"), [0], "a", 2, 3),
+    "but not if there is enough else": (points(*[1] * 9, 5, problems="aaaaaaaaab"), [0], "a", 2, 1),
 }
 
 
@@ -218,13 +219,9 @@ def test_a_group_stops_with_the_others(parent, also, stop, number, claims):
     assert Watch(claims, lambda: also, parent)() == number
 
 
-def progress_points(*sizes):
-    return [Point(f"p{i}", f"{i}.h5", {}, "", number=i, size=s) for i, s in enumerate(sizes)]
-
-
 def test_points_take_as_long_as_those_of_their_size():
     """Size 100 in 10 s, size 1 in 5 s: not 1/100 of it. Two at a time, so half of what is left."""
-    pace = Pace(progress_points(100, 1, 1, 100, 1), 0.0)
+    pace = Pace(points(100, 1, 1, 100, 1), 0.0)
     assert pace.left(1.0) == ""
     pace.forecast({0: 1.0}, {0})
     assert pace.left(0.0) == ", about 2.0 s left" and pace.left(4.0) == ""
@@ -252,7 +249,7 @@ def follow(tmp_path):
 
 
 def test_one_line_of_progress(tmp_path, capsys, follow):
-    several = progress_points(8, 1, 1, 2, 0)
+    several = points(8, 1, 1, 2, 0)
     several[4].end(Outcome("skipped", "no"))
     board, claims, stream = follow(several, [100.0, 101.0, 111.0])
     claims.take(0)
@@ -271,7 +268,7 @@ def test_one_line_of_progress(tmp_path, capsys, follow):
 
 def test_the_time_is_announced(capsys, follow):
     """From the rehearsals of the runs that begin: 100 and 300 s for 4 of 12, two at a time."""
-    board, claims, stream = follow(progress_points(1, 3, 6, 2), [0.0, 5.0, 9.0, 11.0, 75.0])
+    board, claims, stream = follow(points(1, 3, 6, 2), [0.0, 5.0, 9.0, 11.0, 75.0])
     for number in (0, 1):
         claims.take(number)
     claims.expect(0, 100.0)

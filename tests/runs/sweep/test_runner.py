@@ -8,7 +8,6 @@ from pathlib import Path
 import h5py
 import pytest
 
-from mpisim.cli import main
 from mpisim.core.errors import InputError
 from mpisim.problems.glm import Glm
 from mpisim.runs import checkpoint
@@ -17,7 +16,7 @@ from mpisim.runs.sweep.plan import ATTRIBUTES
 from mpisim.runs.sweep.points import read_summary
 from tests.helpers import before_row, calls_of, run_tables, some_of, without_rehearsal
 from tests.resumes import differences
-from tests.runs.support import Killed
+from tests.runs.support import Killed, at_round, die
 from tests.runs.sweep.support import BASE, count_runs, run, write
 
 TWO_METHODS = """
@@ -38,7 +37,8 @@ def test_adding_seeds_and_methods_repeats_nothing(tmp_path, monkeypatch):
     first = run(write(tmp_path, "run.seed = [1, 2]"), logs)
     assert [p.status for p in first] == ["done", "done"] and len(ran) == 2
 
-    more = run(write(tmp_path, "run.seed = [2, 3, 1]\n" + TWO_METHODS), logs)
+    file = write(tmp_path, "run.seed = [2, 3, 1]\n" + TWO_METHODS)
+    more = run(file, logs)
     assert names(first) < names(more) and len(more) == 6
     assert len(ran) == 6 and len(set(ran)) == 6
     assert {p.name for p in more if p.before} == names(first)
@@ -46,20 +46,9 @@ def test_adding_seeds_and_methods_repeats_nothing(tmp_path, monkeypatch):
     seconds = {p.name: p.seconds for p in first}
     assert all(p.seconds == seconds[p.name] for p in more if p.before)
 
-
-def test_what_a_killed_sweep_has_left_goes_where_nothing_is_left_to_run(tmp_path):
-    """It was killed after its last point."""
-    file, logs = write(tmp_path, "run.seed = [1]"), tmp_path / "logs"
-    run(file, logs)
-    (logs / ".side-by-side-0").mkdir()
-    assert [point.before for point in run(file, logs)] == [True]
+    (logs / ".side-by-side-0").mkdir()  # left by a sweep that was killed after its last point
+    assert all(point.before for point in run(file, logs)) and len(ran) == 6
     assert not list(logs.glob(".side*"))
-
-
-def dies(k):
-    """At the row of round 8."""
-    if k == 8:
-        raise Killed
 
 
 @pytest.mark.parametrize("bad", [False, True])
@@ -68,7 +57,7 @@ def test_a_killed_run_is_gone_on_with(bad, tmp_path, monkeypatch):
     file = write(tmp_path, "run.checkpoint_seconds = [1e-9]")
     [reference] = run(file, tmp_path / "full")
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        before_row(patch, dies)
+        at_round(patch, 8, die)
         run(file, tmp_path / "parts")
     log = tmp_path / "parts" / f"{reference.name}.h5"
     with h5py.File(log, "r+") as opened:
@@ -102,7 +91,7 @@ def test_a_damaged_summary_is_one_line(tmp_path):
             read_summary(tmp_path)
 
 
-def test_impossible_points_are_skipped_with_their_reason(tmp_path, capfd):
+def test_impossible_points_are_skipped_with_their_reason(tmp_path, command):
     sweep = """
     compressor.k = [5, 1000]
     problem.data = ["nowhere", "sample"]
@@ -114,9 +103,8 @@ def test_impossible_points_are_skipped_with_their_reason(tmp_path, capfd):
     method = { name = "ef" }
     """
     file, logs = write(tmp_path, sweep), tmp_path / "logs"
-    assert main(["sweep", str(file), "--out", str(logs)]) == 0
+    output = command("sweep", file, "--out", logs)
     points = json.loads((logs / "sweep.json").read_text())["points"]
-    assert len(points) == 12
     [done] = [p for p in points if p["status"] == "done"]
     assert done["settings"]["compressor.k"] == 5 and done["exit_code"] == 0
     reasons = {
@@ -130,7 +118,6 @@ def test_impossible_points_are_skipped_with_their_reason(tmp_path, capfd):
     assert "data 'nowhere': not found" in reasons["marina", 5, "nowhere"]
     assert "method.alpha: unknown key" in reasons["marina", 5, "sample", "alpha"]
     assert "no theorem for 'ef'" in reasons["ef", 5, "sample"]
-    output = capfd.readouterr().out
     assert output.count("data 'nowhere'") == 1 and "for the same reason" in output
     assert "12 points: 11 skipped, 1 done" in output
     assert len(list(logs.glob("*.h5"))) == 1
@@ -211,14 +198,12 @@ def test_another_experiment_or_a_smaller_budget_starts_anew(then, tmp_path):
     assert two.earlier == ""
 
 
-@pytest.mark.parametrize(
-    ("base", "why"),
-    [
-        (WARMUP, "has method.warmup = 6, this run has 15"),
-        (DIANA.replace("[comp", "schedule = { at = [0.5] }\n[comp"), "has method.schedule.at = "),
-    ],
-)
-def test_what_depends_on_the_rounds_starts_anew_with_a_line(base, why, tmp_path, capfd):
+SCHEDULE = DIANA.replace("[comp", "schedule = { at = [0.5] }\n[comp")
+CHANGED = {"has method.warmup = 6, this run has 15": WARMUP, "has method.schedule.at = ": SCHEDULE}
+
+
+@pytest.mark.parametrize(("why", "base"), CHANGED.items())
+def test_what_depends_on_the_rounds_starts_anew_with_a_line(why, base, tmp_path, capfd):
     raised(tmp_path, ["run.rounds=12"], ["run.rounds=30"], base)
     output = capfd.readouterr().err
     assert why in output and output.count("starting over") == 1

@@ -13,7 +13,6 @@ from random import Random
 import psutil
 import pytest
 
-from mpisim.cli import main
 from mpisim.runs.sweep.points import read_summary
 from tests.comm.jobs import HANG_SECONDS, environment
 from tests.helpers import attributes
@@ -130,15 +129,15 @@ def test_two_sweeps_run_each_point_once(tmp_path, alone):
     require_complete(logs, alone)
 
 
-def test_shards_are_the_sweep(tmp_path, monkeypatch, capfd):
+def test_shards_are_the_sweep(tmp_path, monkeypatch, command):
     sweep = "run.seed = [1, 2, 3]\ncompressor.k = [10, 1000]"
     file, logs = write(tmp_path, sweep), tmp_path / "logs"
     everything = run(file, tmp_path / "alone")
-    ran = count_runs(monkeypatch)
+    ran, output = count_runs(monkeypatch), ""
     for shard, numbers in (("2/4", (1, 5)), ("1/4", (0, 4)), ("4/4", (3,)), ("3/4", (2,))):
         ran.clear()
         before = [point.status for point in read_summary(logs)] if logs.exists() else [""] * 6
-        assert main(["sweep", str(file), "--out", str(logs), "--shard", shard]) == 0
+        output += command("sweep", file, "--out", logs, "--shard", shard)
         expected = [everything[number] for number in numbers]
         done = [f"{point.name}.h5" for point in expected if point.status == "done"]
         assert [path.name for path in ran] == done
@@ -148,4 +147,4 @@ def test_shards_are_the_sweep(tmp_path, monkeypatch, capfd):
     assert [(p.name, p.status) for p in read_summary(logs)] == [
         (p.name, p.status) for p in everything
     ]
-    assert "6 points: 2 done, 4 not run; 0 of them" in capfd.readouterr().out
+    assert "6 points: 2 done, 4 not run; 0 of them" in output
