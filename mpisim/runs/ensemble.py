@@ -168,7 +168,7 @@ class Ensemble(Loop):
 
     def evaluate(self, k: int, logged: bool) -> End | None:
         """The members' rows of x^k, checkpoints and ends; one of these when all have ended."""
-        state, one, clock, runs = self.state, self.state.star, self.clock, len(self.members)
+        state, clock, runs, n = self.state, self.clock, len(self.members), self.state.star.n
         clock.to(EVALUATE)
         pairs = zip(clock.seconds[: len(PHASES)], self._shared_out, strict=False)
         shares = [(now - before) / runs for now, before in pairs]
@@ -177,9 +177,9 @@ class Ensemble(Loop):
             losses, gradients = state.oracle.evaluate(state.x)
         self._shared_out = list(clock.seconds)
         for run, member in enumerate(self.members):
-            star, workers = member.setup.star, slice(run * one.n, (run + 1) * one.n)
+            star, workers = member.setup.star, slice(run * n, (run + 1) * n)
             star.clock.charge(shares)
-            star.ledger.restore(one.ledger.state(run))
+            star.ledger.restore(state.star.ledger.state(run))
             member.state.jump(k, state.x[run])
             member.oracle.restore(state.oracle.calls // runs)
             if losses is not None and gradients is not None:
