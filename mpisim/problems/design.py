@@ -107,7 +107,8 @@ class DesignMatrix:
         (rows,), by default those of the data; ``rows``: ids and bounds, by default all.
         """
         if shift is None:
-            shift = np.zeros((1, self.classes * self.d), self.dtype)
+            shift = np.zeros((1, self.classes * self.d))
+        shift = shift.astype(self.dtype, copy=False)
         if rows is None and self.one_copy:
             return self._once(kind, want, xs, scale, shift, labels)
         ids, bounds = rows or (self.ids, self.bounds)

@@ -153,31 +153,27 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
     def batch_gradients(
         self, x: np.ndarray, batch: np.ndarray, *, members: np.ndarray | None = None
     ) -> np.ndarray:
-        xs, some = self._points(x), ALL if members is None else members
-        return self._batch(batch, self._penalty_gradients(xs), xs, members=some)
+        scale, rows = self._drawn(batch, ALL if members is None else members)
+        xs = self._points(x)
+        shift = self._penalty_gradients(xs)
+        return self.design.sweep(self.kind, GRADIENT, xs, scale, shift, rows=rows)[1]
 
     def _penalty_gradients(self, xs: np.ndarray) -> np.ndarray:
         return self.penalty(xs.astype(np.float64))[1]
 
     def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        xs, ys = self._points(x), self._points(y)
-        shift = np.zeros((1, self.d), self.dtype)
+        xs, ys, shift = self._points(x), self._points(y), None
+        scale, rows = self._drawn(batch, ALL)
         if self.shared_curvature > 0:  # there is a penalty
             shift = self._penalty_gradients(xs) - self._penalty_gradients(ys)
-        return self._batch(batch, shift, xs, ys)
-
-    def _batch(
-        self,
-        batch: np.ndarray,
-        shift: np.ndarray,
-        xs: np.ndarray,
-        ys: np.ndarray | None = None,
-        members: np.ndarray | slice = ALL,
-    ) -> np.ndarray:
-        """Over a batch: the factor of the sum is that over all rows, times rows / b."""
-        scale = self._scale[members] * self.rows[members] / max(batch.shape[1], 1)
-        shift, rows = shift.astype(self.dtype, copy=False), self.design.batch_rows(batch, members)
         return self.design.sweep(self.kind, GRADIENT, xs, scale, shift, ys=ys, rows=rows)[1]
+
+    def _drawn(
+        self, batch: np.ndarray, members: np.ndarray | slice
+    ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        """The factor of the sum over a batch, that over all rows times rows / b; and its rows."""
+        scale = self._scale[members] * self.rows[members] / max(batch.shape[1], 1)
+        return scale, self.design.batch_rows(batch, members)
 
     def _points(self, x: np.ndarray) -> np.ndarray:
         """x, shape (d,) or (workers, d), as rows (1, d) or (workers, d) that the kernels take.
@@ -200,7 +196,6 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
                 design = design.subset(members)
             else:
                 rows = design.rows_of(members)
-        shift = shift.astype(self.dtype, copy=False)
         losses, gradients, _ = design.sweep(self.kind, want, xs, scale, shift, rows=rows)
         if len(values) > 1:  # of a point for each worker, or each run of an ensemble
             values = np.repeat(values, len(scale) // len(values))

@@ -71,7 +71,7 @@ def row_numbers(table: Table) -> np.ndarray:
 
 
 def reordered(table: Table, order: np.ndarray) -> Table:
-    """The rows in the order ``order`` (rows,)."""
+    """The rows with the numbers ``order``, in this order."""
     entries, indptr = stretches(table.indptr[order], np.diff(table.indptr)[order])
     return Table(
         table.data[entries], table.indices[entries], indptr, table.labels[order], table.features
