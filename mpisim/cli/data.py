@@ -107,6 +107,6 @@ def _measure(content: bytes, path: Path) -> list[str]:
 
 def fetched(name: str) -> str:
     """Download a registered set, unless a folder of MPISIM_DATA has it; returns where it is."""
-    paths, downloads = fetching.fetch(name), fetching.datasets_folder().resolve()
+    paths, downloads = fetching.fetch(name), fetching.find.datasets_folder().resolve()
     there = ("" if downloads in p.resolve().parents else ", found by MPISIM_DATA" for p in paths)
     return "\n".join(f"{name}: {path}{text}" for path, text in zip(paths, there, strict=True))

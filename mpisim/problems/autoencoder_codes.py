@@ -72,11 +72,6 @@ class ImageShards:
         store = ptr, np.concatenate(rows), np.concatenate(values), starts
         return cls(store, slots, shared, levels.astype(dtype), weights, norms / WHITE**2)
 
-    @property
-    def d_f(self) -> int:
-        """Pixels of an image."""
-        return self.store[0].shape[1] - 1
-
 
 class Parameters:
     """x = (D, E): D (d_f, d_e), E (d_e, d_f), D^T D, E E^T and b = [E^T, K], without any image."""
@@ -110,7 +105,8 @@ class Codes(Parameters):
     """
 
     def __init__(self, x: np.ndarray, shards: ImageShards, lambda_: float):
-        super().__init__(x, shards.d_f, shards.levels.dtype)
+        pixels = shards.store[0].shape[1] - 1
+        super().__init__(x, pixels, shards.levels.dtype)
         ridge, self._start_q = self.ridge(lambda_)
         self.shards = shards
         self._missing = np.ones(len(shards.store[0]), bool)

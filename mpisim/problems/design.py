@@ -11,6 +11,7 @@ import numpy as np
 from mpisim.core.numerics.eigen import triangle_size
 from mpisim.core.numerics.sums import add_gram, chosen_rows, squared_norms
 from mpisim.problems import row_kernels, sweeps
+from mpisim.problems.data.arrange import stretches
 from mpisim.problems.data.prepared import Shards
 from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS, SOFTMAX
 from mpisim.problems.row_kernels import DENSE, ONES, SPARSE
@@ -95,16 +96,19 @@ class DesignMatrix:
         want: int,
         xs: np.ndarray,
         scale: np.ndarray,
-        shift: np.ndarray,
+        shift: np.ndarray | None = None,
         labels: np.ndarray | None = None,
         ys: np.ndarray | None = None,
         rows: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(losses (m,), gradients (m, d), dots (rows,)) of `row_kernels.sweep` or `sweeps`.
 
-        ``xs`` and ``shift`` (1, d) or (m, d), ``scale`` (m,); ``labels`` (rows,), by default those
-        of the data; ``rows``: ids and bounds, by default all.
+        ``xs`` and ``shift`` (1, d) or (m, d), ``shift`` by default 0, ``scale`` (m,); ``labels``
+        (rows,), by default those of the data; ``rows``: ids and bounds, by default all.
         """
+        if shift is None:
+            shift = np.zeros((1, self.classes * self.d))
+        shift = shift.astype(self.dtype, copy=False)
         if rows is None and self.one_copy:
             return self._once(kind, want, xs, scale, shift, labels)
         ids, bounds = rows or (self.ids, self.bounds)
@@ -154,27 +158,15 @@ class DesignMatrix:
             dots[0],
         )
 
-    def batch_gradients(
-        self,
-        kind: int,
-        batch: np.ndarray,
-        scale: np.ndarray,
-        shift: np.ndarray,
-        xs: np.ndarray,
-        ys: np.ndarray | None = None,
-        members: np.ndarray | slice = ALL,
-    ) -> np.ndarray:
-        """Gradients (m, d) over the rows that ``batch`` (m, b) names within each worker's own.
-
-        With ``ys``, (1, d) or (m, d), those at ``xs`` minus those at ``ys``, in one pass. With
-        ``members`` m is their number.
-        """
+    def batch_rows(
+        self, batch: np.ndarray, members: np.ndarray | slice
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`ids` and `bounds` of the rows that ``batch`` (members, b) names within each's own."""
         batch = np.ascontiguousarray(batch, np.int64)
         ids = np.empty(batch.size, np.uint64)
         if not row_kernels.batch_ids(batch, self.starts[members], self.stops[members], ids):
             raise IndexError(NO_SUCH_ROW)
-        bounds = np.arange(len(batch) + 1) * batch.shape[1]
-        return self.sweep(kind, GRADIENT, xs, scale, shift, ys=ys, rows=(ids, bounds))[1]
+        return ids, np.arange(len(batch) + 1) * batch.shape[1]
 
     def count(self, rows: np.ndarray) -> np.ndarray:
         """How many of each worker's rows are in the mask ``rows`` (rows,), shape (m,)."""
@@ -215,13 +207,10 @@ class DesignMatrix:
 
     def gram_triangles(self, weights: np.ndarray, scale: np.ndarray, shared: float) -> np.ndarray:
         """scale_i sum_t weights_t a_t a_t^T + shared I of each worker, as triangles (m, D)."""
-        counts = np.concatenate([[0], np.cumsum(self.counts)])
-        ids = np.concatenate([np.arange(a, b) for a, b in zip(self.starts, self.stops, strict=True)]
-                             or [np.empty(0)]).astype(np.uint64)  # fmt: skip
-        out = np.empty((self.m, triangle_size(self.d)))
-        store = self.store
+        ids, bounds = stretches(self.starts, self.counts)
+        rows, out = ids.astype(np.uint64), np.empty((self.m, triangle_size(self.d)))
         row_kernels.gram_triangles(
-            self.form, ids, counts, store, self.d, weights, scale, shared, out
+            self.form, rows, bounds, self.store, self.d, weights, scale, shared, out
         )
         return out
 
@@ -279,11 +268,9 @@ def _order(starts: np.ndarray, stops: np.ndarray, lengths: np.ndarray | None):
     """
     if _all_equal(starts, stops):
         starts, stops = starts[:1], stops[:1]  # see DesignMatrix.one_copy
-    parts = [np.empty(0, np.int64)]
-    for start, stop in zip(starts, stops, strict=True):
-        visited = np.arange(stop - start)
-        if lengths is not None:
-            visited = visited[np.lexsort((lengths[start:stop], visited // row_kernels.CHUNK))]
-        parts.append(start + visited)
-    bounds = np.concatenate([[0], np.cumsum(stops - starts)])
-    return np.concatenate(parts).astype(np.uint64), bounds.astype(np.int64)
+    ids, bounds = stretches(starts, stops - starts)
+    if lengths is not None:
+        worker = np.repeat(np.arange(len(starts)), stops - starts)
+        chunk = (ids - starts[worker]) // row_kernels.CHUNK
+        ids = ids[np.lexsort((lengths[ids], chunk, worker))]
+    return ids.astype(np.uint64), bounds

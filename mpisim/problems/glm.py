@@ -14,18 +14,11 @@ from mpisim.core.numerics.sums import squared_norms
 from mpisim.core.protocols import Matrices
 from mpisim.core.schema import require
 from mpisim.problems.base import ProblemWithTestSet
+from mpisim.problems.data import prepared as data_sets
 from mpisim.problems.data.arrange import Remainder, Scale, Split
 from mpisim.problems.data.by_label import DRAWN, UNLIKE, SplitKeys
 from mpisim.problems.data.formats import Column
-from mpisim.problems.data.prepared import (
-    DataOptions,
-    Labels,
-    Shards,
-    load_part,
-    load_shards,
-    prepare,
-    prepare_test,
-)
+from mpisim.problems.data.prepared import DataOptions, Labels, Shards
 from mpisim.problems.design import ALL, DENSE_FROM, DesignMatrix
 from mpisim.problems.hessians import WeightedGram, gradient_bounds
 from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS
@@ -73,7 +66,7 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
         keys: dict[str, Any] = {"workers": n, "seed": seed, "split_keys": self._split_keys()}
         names = (field.name for field in dataclasses.fields(DataOptions))
         keys |= {name: getattr(self, name) for name in names if name not in keys}
-        prepared, tests = prepare(DataOptions(**keys)), None
+        prepared, tests = data_sets.prepare(DataOptions(**keys)), None
         size, free = 3.0 * np.dtype(dtype).itemsize * prepared.features, available_memory()
         if size > free:  # x, a gradient and their sum
             raise InputError(
@@ -81,19 +74,19 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
                 f" {gigabytes(size)}, and {gigabytes(free)} are free"
             )
         if self.test_ is not None:
-            tests = prepare_test(prepared, self.test_)
+            tests = data_sets.prepare_test(prepared, self.test_)
             features = max(prepared.features, tests.features)
             prepared = dataclasses.replace(prepared, features=features)
             tests = dataclasses.replace(tests, features=features)
         entries = prepared.nnz + self.bias * prepared.rows
         dense = entries >= DENSE_FROM * prepared.rows * prepared.features
-        shards = load_shards(prepared, first, count)
+        shards = data_sets.load_shards(prepared, first, count)
         self.seed, self.tested = seed, tests is not None
         self.attach(shards, n, first, dtype, dense)
         if prepared.clients is not None:
             self.identity += f", clients sha256:{prepared.clients.sha256}"
         if tests is not None:
-            part = load_part(tests, n, first, count)
+            part = data_sets.load_part(tests, n, first, count)
             self.tests, self.test_design = tests.rows, DesignMatrix.of(part, self.dtype, dense)
             self.identity += f", tested on {part.name} sha256:{part.sha256}"
 
@@ -160,31 +153,27 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
     def batch_gradients(
         self, x: np.ndarray, batch: np.ndarray, *, members: np.ndarray | None = None
     ) -> np.ndarray:
-        xs, some = self._points(x), ALL if members is None else members
-        return self._batch(batch, self._penalty_gradients(xs), xs, members=some)
+        scale, rows = self._drawn(batch, ALL if members is None else members)
+        xs = self._points(x)
+        shift = self._penalty_gradients(xs)
+        return self.design.sweep(self.kind, GRADIENT, xs, scale, shift, rows=rows)[1]
 
     def _penalty_gradients(self, xs: np.ndarray) -> np.ndarray:
         return self.penalty(xs.astype(np.float64))[1]
 
     def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        xs, ys = self._points(x), self._points(y)
-        shift = np.zeros((1, self.d), self.dtype)
+        xs, ys, shift = self._points(x), self._points(y), None
+        scale, rows = self._drawn(batch, ALL)
         if self.shared_curvature > 0:  # there is a penalty
             shift = self._penalty_gradients(xs) - self._penalty_gradients(ys)
-        return self._batch(batch, shift, xs, ys)
+        return self.design.sweep(self.kind, GRADIENT, xs, scale, shift, ys=ys, rows=rows)[1]
 
-    def _batch(
-        self,
-        batch: np.ndarray,
-        shift: np.ndarray,
-        xs: np.ndarray,
-        ys: np.ndarray | None = None,
-        members: np.ndarray | slice = ALL,
-    ) -> np.ndarray:
-        """Over a batch: the factor of the sum is that over all rows, times rows / b."""
+    def _drawn(
+        self, batch: np.ndarray, members: np.ndarray | slice
+    ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        """The factor of the sum over a batch, that over all rows times rows / b; and its rows."""
         scale = self._scale[members] * self.rows[members] / max(batch.shape[1], 1)
-        shift = shift.astype(self.dtype, copy=False)
-        return self.design.batch_gradients(self.kind, batch, scale, shift, xs, ys, members)
+        return scale, self.design.batch_rows(batch, members)
 
     def _points(self, x: np.ndarray) -> np.ndarray:
         """x, shape (d,) or (workers, d), as rows (1, d) or (workers, d) that the kernels take.
@@ -207,7 +196,6 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
                 design = design.subset(members)
             else:
                 rows = design.rows_of(members)
-        shift = shift.astype(self.dtype, copy=False)
         losses, gradients, _ = design.sweep(self.kind, want, xs, scale, shift, rows=rows)
         if len(values) > 1:  # of a point for each worker, or each run of an ensemble
             values = np.repeat(values, len(scale) // len(values))
@@ -215,24 +203,21 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
 
     def margins(self, x: np.ndarray) -> np.ndarray:
         """a_t . x for all rows of the block, shape (rows,)."""
-        none = np.empty((0, self.d), self.dtype)
-        return self.design.sweep(self.kind, DOTS, self._points(x), self._scale, none)[2]
+        return self.design.sweep(self.kind, DOTS, self._points(x), self._scale)[2]
 
     def test(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The mean of phi over the test set, without the penalty; a worker has a part of its rows.
 
         Accuracies are NaN where labels are real numbers.
         """
-        xs, design = self._points(x), self.test_design
-        scale, zero = np.full(self.m, 1 / self.tests), np.zeros((1, self.d), self.dtype)
-        losses, gradients, _ = design.sweep(self.kind, LOSS | GRADIENT, xs, scale, zero)
+        xs, design, scale = self._points(x), self.test_design, np.full(self.m, 1 / self.tests)
+        losses, gradients, _ = design.sweep(self.kind, LOSS | GRADIENT, xs, scale)
         right = self._right(self.design, xs) / (self.rows * self.n)
         return np.stack([right, losses, self._right(design, xs) / self.tests], axis=1), gradients
 
     def _right(self, design: DesignMatrix, xs: np.ndarray) -> np.ndarray:
         """How many of each worker's rows are classified rightly, (m,)."""
-        none = np.empty((0, self.d), self.dtype)
-        dots = design.sweep(self.kind, DOTS, xs, self._scale, none)[2]
+        dots = design.sweep(self.kind, DOTS, xs, self._scale)[2]
         right = self.predicted(dots) == design.labels
         return design.count(right) if self.labels != "real" else np.full(self.m, nan)
 

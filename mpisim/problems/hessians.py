@@ -32,8 +32,7 @@ class WeightedGram:
     def times(self, v: np.ndarray) -> np.ndarray:
         v = np.ascontiguousarray(v, self.design.dtype)
         xs = v.reshape(-1, self.design.d)
-        zero = np.zeros((1, self.design.d), self.design.dtype)
-        product = self.design.sweep(PRODUCT, GRADIENT, xs, self.scale, zero, self.weights)[1]
+        _, product, _ = self.design.sweep(PRODUCT, GRADIENT, xs, self.scale, labels=self.weights)
         return product + self.shared * v
 
     def rows(self, i: int, start: int, stop: int) -> np.ndarray:
@@ -127,11 +126,8 @@ def gradient_bounds(
 
 def _largest_entries(design: DesignMatrix) -> np.ndarray:
     """max_tj |a_tj| of each worker, shape (m,), 0 without entries."""
-    out = []
-    for start, stop in zip(design.starts, design.stops, strict=True):
-        if design.form == DENSE:
-            values = design.store[3][start:stop]
-        else:
-            values = design.entries(start, stop)[2]
-        out.append(float(np.abs(values).max(initial=0.0)))
-    return np.array(out)
+    parts = (
+        design.store[3][start:stop] if design.form == DENSE else design.entries(start, stop)[2]
+        for start, stop in zip(design.starts, design.stops, strict=True)
+    )
+    return np.array([float(np.abs(values).max(initial=0.0)) for values in parts])

@@ -160,10 +160,9 @@ class MultinomialLogistic(Glm):
     def hessian(self, x: np.ndarray) -> ClassMatrices:
         """(1 / r_i) sum_t (diag(p_t) - p_t p_t^T) (x) a_t a_t^T + l2 I, p_t the probabilities."""
         W, design = self._points(x).reshape(self.shapes[0]), self.design
-        none, rows = np.empty((0, design.d), self.dtype), dataclasses.replace(design, classes=1)
-        p = probabilities(
-            np.array([rows.sweep(PRODUCT, DOTS, w[None], self._scale, none)[2] for w in W])
-        )
+        rows = dataclasses.replace(design, classes=1)
+        z = [rows.sweep(PRODUCT, DOTS, w[None], self._scale)[2] for w in W]
+        p = probabilities(np.array(z))
         pairs = itertools.product(range(len(p)), repeat=2)
         return self._matrices({(a, b): p[a] * ((a == b) - p[b]) for a, b in pairs}, self.l2)
 

@@ -135,10 +135,8 @@ def sweep(form, kind, want, ids, bounds, store, labels, xs, ys, scale, shift, lo
     indptr, indices, data, dense = store
     chunk = chunk_rows(form, xs.shape[1])
     buffers = np.empty((8, chunk))
-    z, y, w, loss, t, p, s, v = (
-        buffers[0], buffers[1], buffers[2], buffers[3], buffers[4], buffers[5], buffers[6],
-        buffers[7],
-    )  # fmt: skip
+    z, y, w, loss = buffers[0], buffers[1], buffers[2], buffers[3]
+    t, p, s, v = buffers[4], buffers[5], buffers[6], buffers[7]
     for i in range(bounds.shape[0] - 1):
         x = xs[i if xs.shape[0] > 1 else 0]
         total = 0.0

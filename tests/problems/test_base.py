@@ -1,5 +1,6 @@
 """What every problem can rely on; no bit depends on who computes it, for how many points."""
 
+import sys
 from functools import partial
 
 import numpy as np
@@ -9,7 +10,6 @@ from mpi4py import MPI
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import innovations
 from mpisim.core.registry import table_of
-from mpisim.core.schema import build
 from mpisim.problems import PROBLEMS, ExplicitProblem, Problem
 from mpisim.problems import problem as registered
 from mpisim.problems.explicit import LazyGradients
@@ -338,9 +338,8 @@ def test_load_leaves_the_keys_alone(name):
     assert table_of(made.double()) == table_of(spec) and made.double().dtype == np.float64
 
 
-def test_keys_of_the_table():
-    table = {"data": "sample", "lambda": 0.5}
-    made = build(PROBLEMS["logistic-nonconvex-reg"], table, "problem")
-    assert made.lambda_ == 0.5 and made.name == "logistic-nonconvex-reg"
-    with pytest.raises(InputError, match=r"^problem\.data: missing"):
-        build(PROBLEMS["logistic"], {}, "problem")
+def test_without_pytorch_it_is_one_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "mpisim.problems.torch.network", raising=False)
+    with pytest.raises(InputError, match=r"needs torch: pip install 'mpisim\[torch\]'"):
+        PROBLEMS["torch"](**NETWORK).loaded(N, 0, N, 3, np.dtype("float64"))

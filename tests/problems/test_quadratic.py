@@ -18,10 +18,9 @@ CASES += [(1, 5, 0.8), (4, 1, 0.5), (2, 2, 0.1)]
 LAMBDA = 0.01
 
 
-def load(n, d, s, first=0, count=None, seed=3, dtype=np.float64, lambda_=LAMBDA):
-    problem = PROBLEMS["quadratic"](dimension=d, noise=s, lambda_=lambda_)
-    problem.load(n, first, n if count is None else count, seed, np.dtype(dtype))
-    return problem
+def load(n, d, s, dtype=np.float64, lambda_=LAMBDA, **keys):
+    problem = PROBLEMS["quadratic"](dimension=d, noise=s, lambda_=lambda_, **keys)
+    return problem.loaded(n, 0, n, 3, np.dtype(dtype))
 
 
 def algorithm_2(n, d, s, seed=3, lambda_=LAMBDA):
@@ -126,15 +125,10 @@ def test_the_minimum(n, d, s):
     assert f == pytest.approx(-0.5 * b.mean(axis=0) @ x, rel=1e-10)
 
 
-def grouped(n, d, factors, noise=0.0, noise_b=None, seed=3):
-    keys = {"noise": noise, "noise_b": noise_b, "factors": factors, "lambda_": LAMBDA}
-    return PROBLEMS["quadratic"](dimension=d, **keys).loaded(n, 0, n, seed, np.dtype(float))
-
-
 @pytest.mark.parametrize(("n", "labels"), [(4, [0, 0, 1, 1]), (5, [0, 0, 1, 1, 1])])
 def test_two_groups_are_those_of_the_compressor(n, labels):
     """Appendix M: A in one group and B in the other; within a group nothing differs."""
-    problem, d = grouped(n, 6, [1.0, 3.0]), 6
+    problem, d = load(n, 6, 0.0, factors=[1.0, 3.0]), 6
     plain = np.diag(np.full(d, 2.0)) - np.diag(np.ones(d - 1), 1) - np.diag(np.ones(d - 1), -1)
     a = np.array([[1.0, 3.0][k] / 4 * plain for k in labels])
     a += (LAMBDA - np.linalg.eigvalsh(a.mean(axis=0))[0]) * np.eye(d)
@@ -149,11 +143,6 @@ def test_two_groups_are_those_of_the_compressor(n, labels):
 
 
 N, ROUNDS = 7, 60
-
-
-def task(d, noise, dtype):
-    problem = PROBLEMS["quadratic"](dimension=d, noise=noise, lambda_=0.1)
-    return problem.loaded(N, 0, N, 3, np.dtype(dtype))
 
 
 def steps(kind, d, dtype, random):
@@ -192,7 +181,7 @@ def ef21_round(problem, x, state, wire="float32"):
 @pytest.mark.parametrize("kind", ["shrinking", "wild", "ties", "creeping"])
 @pytest.mark.parametrize("d", [1, 2, SPAN, SPAN + 1, 10 * SPAN - 1])
 def test_the_same_as_without_bounds(d, kind, dtype):
-    problem = task(d, 0.0 if kind == "ties" else 0.8, dtype)
+    problem = load(N, d, 0.0 if kind == "ties" else 0.8, dtype, 0.1)
     random = np.random.default_rng(d)
     x, state = problem.initial_point(), np.zeros((N, d), dtype)
     for k, step in enumerate(steps(kind, d, dtype, random)):
@@ -213,7 +202,7 @@ SIZES = [1e30, 5e37, 1e38, 2e38, 3.4e38, 1e39, 1e70, 1e150, 1e300, 1e308, np.inf
 def test_numbers_that_overflow_or_are_none(value, where, dtype, wire):
     """A few such numbers come among others, change a little, and go again."""
     random, d = np.random.default_rng(SIZES.index(value)), 5 * SPAN - 3
-    problem = task(d, 0.8, dtype)
+    problem = load(N, d, 0.8, dtype, 0.1)
     x, state = problem.initial_point(), random.standard_normal((N, d)).astype(dtype)
     here = {where} if where != "all" else {"x", "g_i", "b"}
 
@@ -238,7 +227,7 @@ def test_numbers_that_overflow_or_are_none(value, where, dtype, wire):
 @pytest.mark.parametrize("start", [1.0, 1e-44])  # with relative roundings, and with absolute ones
 def test_a_number_that_goes_leaves_its_roundings(start):
     """g_i may exceed the gradient by a rounding, and that is left of it when the gradient goes."""
-    problem, x = task(3 * SPAN, 0.8, "float32"), np.zeros(3 * SPAN, "float32")
+    problem, x = load(N, 3 * SPAN, 0.8, "float32", 0.1), np.zeros(3 * SPAN, "float32")
     i, at = int(np.argmax(problem.t)), SPAN + 3
     x[at] = start
     while True:  # until float32 rounds worker i's gradient up there
@@ -253,7 +242,7 @@ def test_a_number_that_goes_leaves_its_roundings(start):
 
 
 def test_a_round_at_a_point_for_each_worker_forgets_the_bounds():
-    problem, x = task(4 * SPAN, 0.8, "float64"), np.ones(4 * SPAN)
+    problem, x = load(N, 4 * SPAN, 0.8, "float64", 0.1), np.ones(4 * SPAN)
     state = problem.gradients(x) + 0.1 * np.random.default_rng(1).standard_normal((N, 4 * SPAN))
     state[:, 0] -= 3
     ef21_round(problem, x, state.copy())

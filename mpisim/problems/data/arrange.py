@@ -24,7 +24,6 @@ Remainder = Literal["drop", "spread"]
 Scale = Literal["none", "row-max-abs", "feature-max-abs"]
 Mix = Literal["workers", "samples"]
 COMMON = 0  # the part D_0
-LABEL = "; problem.label names the column of the labels"
 
 
 def binary_labels(labels: np.ndarray, source: str) -> np.ndarray:
@@ -35,10 +34,9 @@ def binary_labels(labels: np.ndarray, source: str) -> np.ndarray:
     values = np.unique(labels)
     if len(values) != 2:
         shown = ", ".join(f"{v:g}" for v in values[:4]) + (", ..." if len(values) > 4 else "")
-        raise InputError(
-            f"{source}: {len(values)} distinct label{'s' * (len(values) != 1)} ({shown}); allowed"
-            f" for classification: exactly two{LABEL if '.csv' in source.lower() else ''}"
-        )
+        line = f"{source}: {len(values)} distinct label{'s' * (len(values) != 1)} ({shown});"
+        hint = "; problem.label names the column of the labels" if ".csv" in source.lower() else ""
+        raise InputError(f"{line} allowed for classification: exactly two{hint}")
     return np.where(labels == values[1], 1.0, -1.0)
 
 
@@ -73,7 +71,7 @@ def row_numbers(table: Table) -> np.ndarray:
 
 
 def reordered(table: Table, order: np.ndarray) -> Table:
-    """The rows in the order ``order`` (rows,)."""
+    """The rows with the numbers ``order``, in this order."""
     entries, indptr = stretches(table.indptr[order], np.diff(table.indptr)[order])
     return Table(
         table.data[entries], table.indices[entries], indptr, table.labels[order], table.features

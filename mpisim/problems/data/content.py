@@ -21,16 +21,8 @@ import numpy as np
 
 from mpisim.core.errors import InputError
 from mpisim.core.machine import ReadingBudget, gigabytes
-from mpisim.problems.data import libsvm
-from mpisim.problems.data.find import (
-    DataFile,
-    Dataset,
-    find_file,
-    is_path,
-    lookup,
-    missing,
-    registry,
-)
+from mpisim.problems.data import find, libsvm
+from mpisim.problems.data.find import DataFile, Dataset
 from mpisim.problems.data.sample import sample_images
 
 CIFAR_CLASSES = {"cifar10": (10,), "cifar100": (20, 100)}  # one entry per label byte
@@ -50,7 +42,7 @@ _DAMAGED = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 def read_content(path: Path, source: str | None = None) -> bytes:
     """The uncompressed bytes of a plain, gz, bz2 or xz file; `InputError` if it is damaged, or
-    expands beyond `largest_content`.
+    expands too far for `require_content`.
 
     ``source`` is the file's name in errors, by default the path.
     """
@@ -71,14 +63,9 @@ def read_content(path: Path, source: str | None = None) -> bytes:
     return packed
 
 
-def largest_content(packed: int) -> float:
-    """The bytes that a file of ``packed`` compressed bytes may become."""
-    return max(ReadingBudget().bytes, _RATIO * packed)
-
-
 def require_content(size: int, packed: int, source: str) -> None:
     """`InputError` if ``size`` bytes are more than a file of ``packed`` bytes may become."""
-    if size > (limit := largest_content(packed)):
+    if size > (limit := max(ReadingBudget().bytes, _RATIO * packed)):
         raise InputError(
             f"{source}: {packed:,} bytes that expand to more than {gigabytes(limit)};"
             " MPISIM_READ_GIGABYTES sets more"
@@ -205,17 +192,17 @@ def load_images(name: str, part: str = "train") -> tuple[np.ndarray, np.ndarray]
 
     Raises `InputError` if the set is unknown, missing, or damaged.
     """
-    dataset = lookup(name)
+    dataset = find.lookup(name)
     if dataset is None or dataset.kind == "libsvm":
-        names = ", ".join(n for n, d in registry().items() if d.kind != "libsvm")
+        names = ", ".join(n for n, d in find.registry().items() if d.kind != "libsvm")
         raise InputError(f"data {name!r}: not an image set; allowed: {names}")
     if part not in ("train", "test"):
         raise InputError(f"data {name!r}: no part {part!r}; allowed: train, test")
     contents = []
     for file in (f for f in dataset.files if f.part.startswith(part)):
-        path = find_file(dataset, file)
+        path = find.find_file(dataset, file)
         if path is None:
-            raise missing(name)
+            raise find.missing(name)
         contents.append((read_content(path), str(path)))
         verify(dataset, file, *contents[-1])
     if dataset.kind == "idx":
@@ -233,7 +220,7 @@ def load_pixels(name: str) -> tuple[np.ndarray, str]:
     """
     if name == "sample":
         images = sample_images()
-    elif is_path(name):
+    elif find.is_path(name):
         path = Path(name).expanduser()
         images = parse_idx(read_content(path), str(path))
         if images.ndim < 2 or not images.size:

@@ -11,16 +11,9 @@ from pathlib import Path
 from mpisim.core.errors import InputError
 from mpisim.core.files import writing
 from mpisim.core.schema import choose
+from mpisim.problems.data import find
 from mpisim.problems.data.content import read_content, sha256, verify
-from mpisim.problems.data.find import (
-    SUFFIXES,
-    DataFile,
-    Dataset,
-    datasets_folder,
-    find_file,
-    folders,
-    registry,
-)
+from mpisim.problems.data.find import DataFile, Dataset
 from mpisim.problems.data.sample import write_sample
 
 START_SECONDS = 20.0  # until the first byte, over all sources of a file, and between two
@@ -34,14 +27,14 @@ def fetch(name: str, timeout: float = START_SECONDS, folder: Path | None = None)
     none) before it appears in ``folder``, by default datasets/. `InputError` if no byte arrives
     within ``timeout`` seconds, or if the content is wrong; then nothing is left behind.
     """
-    dataset = choose(registry(), name, "data fetch")
+    dataset = choose(find.registry(), name, "data fetch")
     if name == "sample":
-        folder = folder or datasets_folder()
+        folder = folder or find.datasets_folder()
         write_sample(folder / name)
         return [folder / name]
-    places = [folder] if folder else folders()
+    places = [folder] if folder else find.folders()
     present = [_present(dataset, file, places) for file in dataset.files]
-    folder = folder or datasets_folder()
+    folder = folder or find.datasets_folder()
     if None in present:
         with writing(folder, InputError):
             folder.mkdir(parents=True, exist_ok=True)
@@ -56,7 +49,7 @@ def fetch(name: str, timeout: float = START_SECONDS, folder: Path | None = None)
 
 def _present(dataset: Dataset, file: DataFile, places: list[Path]) -> Path | None:
     """The file, if it is in one of the folders and has the right content."""
-    path = find_file(dataset, file, places)
+    path = find.find_file(dataset, file, places)
     with contextlib.suppress(InputError):
         if path is not None and verify(dataset, file, read_content(path), str(path)):
             return path
@@ -71,7 +64,7 @@ def _fetch_file(dataset: Dataset, file: DataFile, folder: Path, work: Path, time
         )
     failures = []
     for url in file.urls:
-        suffix = next((s for s in SUFFIXES[1:] if url.endswith(s)), "")
+        suffix = next((s for s in find.SUFFIXES[1:] if url.endswith(s)), "")
         archive = url.endswith(".tar.gz")
         try:
             path = _download(url, file.file if archive else None, work, timeout / len(file.urls))

@@ -18,7 +18,6 @@ from mpisim.core.errors import InputError, suggestion
 SUFFIXES = ("", ".xz", ".bz2", ".gz")
 ROOT = Path(__file__).resolve().parents[3]  # the repository, if mpisim runs from one
 REGISTRY = Path(__file__).with_name("registry.tsv")
-KINDS = ("libsvm", "idx", "cifar10", "cifar100")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +43,10 @@ class DataFile:
 
 @dataclasses.dataclass(frozen=True)
 class Dataset:
-    """A registered data set: ``kind`` is one of KINDS, ``features`` the length of a sample."""
+    """A registered data set.
+
+    kind : "libsvm", "idx", "cifar10" or "cifar100"; features : the length of a sample
+    """
 
     name: str
     kind: str

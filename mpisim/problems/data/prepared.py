@@ -13,16 +13,8 @@ from typing import Literal
 import numpy as np
 
 from mpisim.core.errors import InputError
-from mpisim.problems.data import arrange, cache, formats
-from mpisim.problems.data.by_label import (
-    BY_LABEL,
-    DRAWN,
-    NO_KEYS,
-    ClientIds,
-    SplitKeys,
-    label_order,
-    read_client_ids,
-)
+from mpisim.problems.data import arrange, by_label, cache, formats
+from mpisim.problems.data.by_label import BY_LABEL, DRAWN, ClientIds, SplitKeys
 from mpisim.problems.data.content import read_content, sha256
 from mpisim.problems.data.find import Dataset, by_digest, find, is_path, lookup
 from mpisim.problems.data.libsvm import Table
@@ -56,7 +48,7 @@ class DataOptions:
     seed: int = 0
     labels: Labels = "binary"
     any_content: bool | None = None
-    split_keys: SplitKeys = NO_KEYS
+    split_keys: SplitKeys = by_label.NO_KEYS
     label: formats.Column | None = None
 
 
@@ -98,14 +90,7 @@ class Prepared:
                 table = self._parse_again()
                 cache.store(self.cache, table, self.sha256)
         assert table is not None
-        entries = slice(table.indptr[start], table.indptr[stop])
-        return dataclasses.replace(
-            table,
-            data=table.data[entries].copy(),
-            indices=table.indices[entries].copy(),
-            indptr=table.indptr[start : stop + 1] - table.indptr[start],
-            labels=table.labels[start:stop].copy(),
-        )
+        return arrange.reordered(table, np.arange(start, stop))
 
     def ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """See `arrange.row_ranges`."""
@@ -132,7 +117,8 @@ def prepare(options: DataOptions) -> Prepared:
     source = find(options.data)
     registered = None if is_path(options.data) else lookup(options.data)
     natural = options.split == "natural"
-    clients = read_client_ids(str(options.split_keys.client_ids)) if natural else None
+    ids_file = str(options.split_keys.client_ids)
+    clients = by_label.read_client_ids(ids_file) if natural else None
     entry, table = cache.entry(source, _cached(options, clients)), None
     try:
         rows, largest, nnz, digest = cache.shape(entry) if entry else (0, 0, 0, "")
@@ -219,7 +205,7 @@ def _arrange(
     elif options.split in DRAWN:
         split, keys, seed = options.split, options.split_keys, options.seed
         starts, stops = arrange.row_ranges(table.rows, options.workers, split, options.remainder)
-        order = label_order(table.labels, split, stops - starts, keys, seed)
+        order = by_label.label_order(table.labels, split, stops - starts, keys, seed)
     else:
         return table
     return arrange.reordered(table, order)

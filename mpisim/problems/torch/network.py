@@ -37,8 +37,7 @@ class Normalise:
     def of(cls, features: np.ndarray, device: torch.device, dtype: np.dtype) -> Normalise:
         """The normalisation of the training samples ``features``."""
         # on the CPU channels that come last are not faster, and sums would have other bits
-        on_cpu = device.type == "cpu"
-        layout = torch.contiguous_format if on_cpu else torch.channels_last
+        layout = torch.contiguous_format if device.type == "cpu" else torch.channels_last
         if not are_images(features):
             return cls(None, None, layout)
         mean, inverse_deviation = (torch.from_numpy(v) for v in normalisation(features, dtype))
@@ -81,9 +80,7 @@ class Batch:
 
     def first(self, count: int) -> Batch:
         """The first ``count`` samples."""
-        return dataclasses.replace(
-            self, features=self.features[:count], targets=self.targets[:count]
-        )
+        return Batch(self.features[:count], self.targets[:count], self.normalise)
 
     def chosen(self, rows: torch.Tensor, moves: torch.Tensor | None) -> Batch:
         """The samples with numbers ``rows`` (b,), moved or not."""

@@ -123,7 +123,7 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         self.d, self.identical = self.flat_model.d, n == 1
         self.shapes = self.flat_model.shapes
         self.start = self.flat_model.x.clone()
-        self._last: tuple[Any, np.ndarray, list[Any]] | None = None  # see _evaluated
+        self._last: tuple[Any, np.ndarray, list[Any]] | None = None  # see `test`
         where = self.flat_model.device.type
         self.identity = f"{self.about()} sha256:{given.sha256} ({where}){self._clients}"
 
@@ -133,7 +133,6 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         order = shuffle(samples, self.seed) if self.split == "shuffled" else np.arange(samples)
         self._shares, self._clients = None, ""
         classes = labels.ndim == 1 and labels.dtype.kind in "iu"
-        block = range(self.first, self.first + self.m)
         if self.split == "natural":
             clients = read_client_ids(str(self.client_ids))
             order, (starts, stops) = clients.order(samples), clients.ranges(self.n)
@@ -145,7 +144,7 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
             require(classes, "problem.split", self.split, allowed)
             keys = self._split_keys()
             order = label_order(labels, self.split, stops - starts, keys, self.seed)
-        samples_of = [order[starts[i] : stops[i]] for i in block]
+        samples_of = [order[starts[i] : stops[i]] for i in range(self.first, self.first + self.m)]
         self.rows = np.array([len(rows) for rows in samples_of], np.int64)
         if self.split in UNLIKE and classes:
             kinds = np.unique(labels)
@@ -166,7 +165,6 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
 
         from mpisim.core.numerics.tensors import Tensors
         from mpisim.problems.torch import network
-        from mpisim.problems.torch.network import Normalise
 
         device = network.device_of(self.device, network.local_rank())
         network.set_arithmetic(device, self.tf32)
@@ -176,7 +174,7 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         module = module.to(getattr(torch, self.dtype.name))
         self.flat_model = network.FlatModel(module, device, self.loss, self.correct, self.mixed)
         self.arrays = Tensors(device)
-        normalise = Normalise.of(data.features, device, self.dtype)
+        normalise = network.Normalise.of(data.features, device, self.dtype)
         place = partial(normalise.batch, device=device, dtype=self.flat_model.x.dtype)
         self.shards = [place(data.features[rows], data.labels[rows]) for rows in samples_of]
         ends = [self.tests * i // self.n for i in range(self.first, self.first + self.m + 1)]
@@ -237,7 +235,10 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         return gradients
 
     def test(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        shares, statistics = self._evaluated(x)
+        if self._last is None or self._last[0] is not x:
+            self.losses_and_gradients(x)
+        assert self._last is not None
+        _, shares, statistics = self._last
         gradients, sums = self._vectors(self.m), []
         rows = np.array([len(batch) for batch in self.test_shards])
         for i, batch in self._at_points(x, self.test_shards):
@@ -256,13 +257,6 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
             if i == 0 or x.ndim == 2:
                 self.flat_model.x.copy_(torch.as_tensor(x if x.ndim == 1 else x[i]))
             yield i, shard
-
-    def _evaluated(self, x: np.ndarray) -> tuple[np.ndarray, list[Any]]:
-        """Each worker's share of samples classified correctly, and batch norm's statistics."""
-        if self._last is None or self._last[0] is not x:
-            self.losses_and_gradients(x)
-        assert self._last is not None
-        return self._last[1:]
 
     def _read(self, sums: list[torch.Tensor]) -> np.ndarray:
         """The sums of all workers, read from the device at once: (2, m), float64."""

@@ -28,6 +28,11 @@ def path(tmp_path):
 
 
 @pytest.fixture
+def options(path):
+    return DataOptions(str(path), 3)
+
+
+@pytest.fixture
 def parses(monkeypatch):
     """How often text was parsed."""
     return calls_of(monkeypatch, prepared.formats.libsvm, "parse")
@@ -38,12 +43,12 @@ def rows(options):
     return [a.tobytes() for a in (block.data, block.indices, block.indptr, block.labels)]
 
 
-def test_parsed_once(path, cache, parses):
-    first = rows(DataOptions(str(path), 3))
+def test_parsed_once(path, options, cache, parses):
+    first = rows(options)
     for workers, bias in ((3, False), (4, False), (3, True)):
         rows(DataOptions(str(path), workers, bias=bias))
     rows(DataOptions(str(path), 3, split="homogeneous", seed=9))  # the same order: as in the file
-    assert rows(DataOptions(str(path), 3)) == first
+    assert rows(options) == first
     assert len(parses) == 1
     rows(DataOptions(str(path), 3, "shuffled"))
     rows(DataOptions(str(path), 3, "shuffled", seed=1))
@@ -55,8 +60,7 @@ def test_parsed_once(path, cache, parses):
 
 @pytest.mark.parametrize("damage", [lambda c: c[: len(c) // 2], lambda c: b"rubbish" * 999])
 @pytest.mark.parametrize("when", ["before", "between"])
-def test_damaged_is_rebuilt(path, cache, parses, damage, when):
-    options = DataOptions(str(path), 3)
+def test_damaged_is_rebuilt(options, cache, parses, damage, when):
     good, prepared = rows(options), prepare(options)
     (entry,) = cache.glob("rows-*.h5")
     entry.write_bytes(damage(entry.read_bytes()))
@@ -69,9 +73,8 @@ def test_damaged_is_rebuilt(path, cache, parses, damage, when):
     assert rows(options) == good and len(parses) == 2
 
 
-def test_every_damaged_byte_is_noticed_or_harmless(path, cache):
+def test_every_damaged_byte_is_noticed_or_harmless(options, cache):
     """Flip one byte anywhere: reading gives the right rows or `Damaged`, never other rows."""
-    options = DataOptions(str(path), 3)
     good, nnz = rows(options), prepare(options).nnz
     (entry,) = cache.glob("rows-*.h5")
     full = entry.read_bytes()
@@ -88,8 +91,7 @@ def test_every_damaged_byte_is_noticed_or_harmless(path, cache):
     assert noticed > 10
 
 
-def test_deleted_between(path, cache):
-    options = DataOptions(str(path), 3)
+def test_deleted_between(path, options, cache):
     good, prepared = rows(options), prepare(options)
     prepared.cache.unlink()
     assert load_shards(prepared, 0, 3).data.tobytes() == good[0]
@@ -99,19 +101,19 @@ def test_deleted_between(path, cache):
         load_shards(prepared, 0, 3)
 
 
-def test_another_content_of_the_same_size_and_time_is_noticed(path, cache, tmp_path):
-    before, stat = prepare(DataOptions(str(path), 3)).sha256, path.stat()
+def test_another_content_of_the_same_size_and_time_is_noticed(path, options, tmp_path):
+    before, stat = prepare(options).sha256, path.stat()
     content = path.read_text()
     swapped = content.replace("-7.0", "-8.0")
     assert swapped != content and len(swapped) == len(content)
     path.write_text(swapped)
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert path.stat().st_mtime_ns == stat.st_mtime_ns
-    assert prepare(DataOptions(str(path), 3)).sha256 != before
+    assert prepare(options).sha256 != before
     (tmp_path / "new").write_text(content)
     os.utime(tmp_path / "new", ns=(stat.st_atime_ns, stat.st_mtime_ns))
     os.replace(tmp_path / "new", path)
-    assert prepare(DataOptions(str(path), 3)).sha256 == before
+    assert prepare(options).sha256 == before
 
 
 def reference(options: DataOptions) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -13,7 +13,6 @@ import pytest
 
 from mpisim.cli import data as commands
 from mpisim.core.errors import InputError
-from mpisim.problems.data import fetch as fetching
 from mpisim.problems.data import find as finding
 from mpisim.problems.data.fetch import fetch
 from mpisim.problems.data.find import ROOT, DataFile, Dataset, find, registry
@@ -153,7 +152,7 @@ def register(monkeypatch):
     def make(*urls, kind="libsvm", names=("tiny.text",), digest=None, rows=2, features=3):
         files = tuple(DataFile("train", n, rows, None, "", digest, urls) for n in names)
         sets = {"tiny": Dataset("tiny", kind, features, files)}
-        monkeypatch.setattr(fetching, "registry", lambda: sets)
+        monkeypatch.setattr(finding, "registry", lambda: sets)
 
     return make
 
@@ -248,7 +247,7 @@ def test_what_mpisim_data_holds_needs_no_network(server, register, tmp_path, mon
     here.mkdir()
     (here / "tiny.bz2").write_bytes(bz2.compress(TEXT if right else b"1 1:2\n"))
     monkeypatch.setenv("MPISIM_DATA", str(here))
-    monkeypatch.setattr(fetching, "datasets_folder", lambda: datasets)
+    monkeypatch.setattr(finding, "datasets_folder", lambda: datasets)
     assert fetch("tiny") == [here / "tiny.bz2" if right else datasets / "tiny"]
     assert len(asked) == (0 if right else 1) and datasets.exists() != right
     message = commands.fetched("tiny")

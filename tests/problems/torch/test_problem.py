@@ -1,7 +1,5 @@
 """The problem `torch`: gradients, batch norm, reruns, resume, ranks."""
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -14,24 +12,16 @@ from tests.comm.jobs import ROOT, mpirun, needs_mpirun
 from tests.helpers import calls_of, columns, dense, run_tables, table
 from tests.problems.torch.support import network
 
+torch = pytest.importorskip("torch")
 GD = {"name": "gd", "stepsize": 0.01}
 CD_ADAM, SIGN = {"name": "cd-adam", "batch": 9}, {"name": "scaled-sign"}
 
 
-def load(tables, n=4, first=0, count=None, dtype="float64"):
-    count = n - first if count is None else count
-    return parse(tables).problem.loaded(n, first, count, 1, np.dtype(dtype))
-
-
-def test_without_pytorch_it_is_one_line(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "mpisim.problems.torch.network", raising=False)
-    with pytest.raises(InputError, match=r"needs torch: pip install 'mpisim\[torch\]'"):
-        load(network(GD))
+def load(tables, n=4, dtype="float64"):
+    return parse(tables).problem.loaded(n, 0, n, 1, np.dtype(dtype))
 
 
 def test_bad_values_are_one_line():
-    pytest.importorskip("torch")
     for key, value in (("model", "resnet"), ("data", "cifar"), ("chunk", 1), ("width", 0.0)):
         tables = network(GD)
         tables["problem"][key] = value
@@ -47,7 +37,6 @@ def test_bad_values_are_one_line():
 @pytest.fixture
 def logistic_network(monkeypatch):
     """The sample's logistic regression, written as a network with outputs 0 and a.x."""
-    torch = pytest.importorskip("torch")
     from mpisim.problems.torch.models import MODELS
 
     class Margin(torch.nn.Module):
@@ -105,7 +94,6 @@ def test_a_linear_model_is_logistic_regression(logistic_network):
 @pytest.mark.parametrize("model", ["resnet18", "wrn-16-4", "small-cnn"])
 def test_finite_differences(model):
     """f_i is a function of x alone, batch norm included, and these are its gradients."""
-    pytest.importorskip("torch")
     tables = network(GD, workers=2)
     tables["problem"]["model"] = model
     problem = load(tables, 2)
@@ -124,7 +112,6 @@ def test_finite_differences(model):
     [("resnet18", 11_173_962), ("wrn-16-4", 2_748_890), ("vgg16", 14_728_266)],
 )
 def test_the_papers_networks_have_their_sizes(model, parameters):
-    pytest.importorskip("torch")
     from mpisim.problems.torch.models import MODELS
 
     network = MODELS[model]((3, 32, 32), 10, 1.0)
@@ -133,7 +120,6 @@ def test_the_papers_networks_have_their_sizes(model, parameters):
 
 def test_a_minibatch_is_what_numpy_makes_of_the_images():
     """Crops and mirrors from the round's address, and normalisation."""
-    pytest.importorskip("torch")
     problem = load(network(CD_ADAM, SIGN, augment=True), dtype="float32")
     seen, batch = [], np.random.default_rng(0).integers(0, 22, (4, 9))
     first = next(iter(problem.flat_model.model.children()))
@@ -158,7 +144,6 @@ def test_a_minibatch_is_what_numpy_makes_of_the_images():
 
 def test_batch_norm_averages_like_pytorch():
     """The cumulative average of PyTorch, to the bit, also of a layer that is used twice."""
-    torch = pytest.importorskip("torch")
     from mpisim.problems.torch.network import Statistics
 
     def network():
@@ -201,7 +186,6 @@ def test_batch_norm_averages_like_pytorch():
     ids=lambda table: table["name"],
 )
 def test_layers_are_the_networks_tensors(compressor, tmp_path):
-    torch = pytest.importorskip("torch")
     columns_of = {"columns": ["layers"]}
     tables = network({"name": "ef21", "stepsize": 0.01}, compressor, 2, workers=2, **columns_of)
     problem = load(tables, 2)
@@ -224,7 +208,6 @@ def test_layers_are_the_networks_tensors(compressor, tmp_path):
 @needs_mpirun
 @pytest.mark.mpi
 def test_the_same_on_1_and_2_ranks():
-    pytest.importorskip("torch")
     job = mpirun(2, "-m", "tests.problems.torch.layouts", "cpu", cwd=ROOT)
     assert job.returncode == 0, job.stdout[-3000:] + job.stderr[-3000:]
     assert job.stdout.count("the same") == 2
