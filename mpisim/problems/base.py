@@ -72,7 +72,6 @@ class Problem(Spec, ABC):
         method asks for `gradients` of its own
     shapes : the matrices that make up x, each stored row by row (of a network's tensor: an output
         each row); empty if x is a vector
-    current : tells the `round`; the run sets it
     arrays : where x, gradients and with them all vectors of a run live: NumPy's unless the problem
         says `mpisim.core.numerics.tensors.Tensors`; losses and test metrics are NumPy's in any case
     copies : of the block's workers, for an ensemble: see `repeated`; 0 without one
@@ -103,7 +102,7 @@ class Problem(Spec, ABC):
     m: int
     d: int
     seed: int
-    current: Round = Round(0)
+    _round: Round = Round(0)
     dtype: np.dtype
     rows: np.ndarray
     identical: bool
@@ -153,7 +152,11 @@ class Problem(Spec, ABC):
     @property
     def round(self) -> int:
         """k of the round in progress, for problems whose minibatch gradients are random."""
-        return self.current.k
+        return self._round.k
+
+    def attach_round(self, round: Round) -> None:
+        """Take the context that tells the `round`."""
+        self._round = round
 
     def double(self) -> Self:
         """The same problem in float64."""

@@ -62,7 +62,7 @@ class Setup:
         started, blocks = Clock(), SideChannel(comm, n, layout)
         self.problem = self.cache.problem(experiment, blocks)
         self.round, precision = Round(settings.rounds), settings.precision
-        self.problem.current = self.round
+        self.problem.attach_round(self.round)
         streams, arrays = Streams(settings.seed), self.problem.arrays
         self.clock = started if arrays.wait is None else WaitingClock(arrays.wait)
         rules = experiment.server, experiment.attack, experiment.fleet

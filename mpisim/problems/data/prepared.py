@@ -90,7 +90,14 @@ class Prepared:
                 table = self._parse_again()
                 cache.store(self.cache, table, self.sha256)
         assert table is not None
-        return arrange.reordered(table, np.arange(start, stop))
+        entries = slice(table.indptr[start], table.indptr[stop])
+        return dataclasses.replace(
+            table,
+            data=table.data[entries].copy(),
+            indices=table.indices[entries].copy(),
+            indptr=table.indptr[start : stop + 1] - table.indptr[start],
+            labels=table.labels[start:stop].copy(),
+        )
 
     def ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """See `arrange.row_ranges`."""
