@@ -52,14 +52,10 @@ def _study(folder: Path, results: Sequence[Result]) -> str:
     """A study's heading, its verdicts, and a row of pictures for each figure."""
     name, place = folder.parent.name, f"../../{STUDIES}/{folder.parent.name}"
     scales = scales_of(results)
-    rows = [
-        [f"[{figure}]({place}/{FOLDER}/{PAGE}#{anchor(figure)})"]
-        + [
-            _cell(f"{place}/{FOLDER}", shown_at[scale]) if scale in shown_at else ""
-            for scale in scales
-        ]
-        for figure, shown_at in by_figure(results).items()
-    ]
+    rows = []
+    for figure, at in by_figure(results).items():
+        cells = [_cell(f"{place}/{FOLDER}", at[one]) if one in at else "" for one in scales]
+        rows.append([f"[{figure}]({place}/{FOLDER}/{PAGE}#{anchor(figure)})", *cells])
     title = f"## {name}\n\n{escaped(results[-1].provenance.study_title)} [More]({place}/README.md)"
     return "\n\n".join([title, summary(by_scale(results)), table(["figure", *scales], rows)])
 

@@ -35,12 +35,8 @@ class Mutant:
             return "stale"
         path.write_text(text.replace(self.line, self.other))
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "--seed", "1"]
-        done = subprocess.run(
-            [*command, *self.tests],
-            cwd=folder,
-            env=os.environ | {"PYTHONPATH": str(folder)},
-            capture_output=True,
-        )
+        env = os.environ | {"PYTHONPATH": str(folder)}
+        done = subprocess.run([*command, *self.tests], cwd=folder, env=env, capture_output=True)
         shutil.copy2(ROOT / self.file, path)  # with its time: kernels are not compiled again
         return {0: "missed", 1: "caught"}.get(done.returncode, f"pytest: {done.returncode}")
 

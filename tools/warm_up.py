@@ -95,15 +95,10 @@ def run(tables: Table) -> str:
 
 def main() -> int:
     """Run all of them; always 0."""
-    several = [
-        {
-            "problem": {"workers": 2} | problem,
-            "method": {"stepsize": 0.01} | method,
-            "compressor": compressor,
-            "run": {"rounds": 20},
-        }
-        for problem, method, compressor in experiments()
-    ]
+    several = []
+    for problem, method, compressor in experiments():
+        tables = {"problem": {"workers": 2} | problem, "method": {"stepsize": 0.01} | method}
+        several.append(tables | {"compressor": compressor, "run": {"rounds": 20}})
     with tempfile.TemporaryDirectory() as folder:
         write_sample(Path(folder) / "sample")
         count, data = min(PROCESSES, len(usable_cores())), {"MPISIM_DATA": folder}

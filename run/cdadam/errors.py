@@ -62,9 +62,8 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
     # the paper says only that it "can be unstable"
     yield state(text, "", SECTION_4, [_v(groups, data) for data in data_sets(groups)])
     text = "error feedback's v grows in the second half of the rounds"
-    yield state(
-        text, QUOTES["feedback"], SECTION_4, [_grows(groups, data) for data in data_sets(groups)]
-    )
+    growing = [_grows(groups, data) for data in data_sets(groups)]
+    yield state(text, QUOTES["feedback"], SECTION_4, growing)
 
 
 def _below(groups: Groups, data: str, y: Named) -> Evidence:
@@ -82,9 +81,8 @@ def _v(groups: Groups, data: str) -> Evidence:
     cdadam, other, plain = (_end(groups[data, method], V) for method in (CDADAM, FEEDBACK, PLAIN))
     measured = f"error feedback {other:.2g}, CD-Adam {cdadam:.2g}, AMSGrad {plain:.2g}"
     above = clear(other / plain) is Verdict.HOLDS and clear(other / cdadam) is Verdict.HOLDS
-    return Evidence(
-        data, measured, decided(above), {"feedback": other, "own": cdadam, "plain": plain}
-    )
+    numbers = {"feedback": other, "own": cdadam, "plain": plain}
+    return Evidence(data, measured, decided(above), numbers)
 
 
 def _grows(groups: Groups, data: str) -> Evidence:

@@ -1,12 +1,10 @@
 """Communication-compressed adaptive gradient method for distributed nonconvex optimization."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection
 from functools import partial
 
-from mpisim.analysis.claims import Claim
 from mpisim.analysis.curves import EPOCHS
 from mpisim.analysis.study import Figure, Grid
-from mpisim.runs.log.reader import Log
 
 from . import errors, fig11, logistic, pi, table2
 from .equal_cost import BITS
@@ -54,12 +52,6 @@ def _images(name: str, title: str, runs: Grid, shown: Curves) -> Figure:
     return Figure(name, title, runs, shown.draw, shown.claims)
 
 
-def _four_ways(
-    name: str, compressor: str, title: str, claims: Callable[[list[Log]], Iterable[Claim]]
-) -> Figure:
-    return Figure(name, title, LOGISTIC, partial(logistic.draw, compressor), claims)
-
-
 COMPRESSED = "cd-adam", *RIVALS
 WITH_AMSGRAD = _trained("resnet18", "fig1", LOOKS, SMALL)
 RESNET = _trained("resnet18", "fig1", COMPRESSED, SMALL)
@@ -82,13 +74,13 @@ LOGISTIC = Grid("logistic", {"quick": [], "paper": LONG})
 ERRORS = Grid("errors", {"quick": [], "paper": ["run.rounds=10000"]})
 PI = Grid("pi", {"quick": [], "paper": [*CIFAR, *START]}, instead=INSTEAD)
 
+FOUR_WAYS = "four ways of compressing AMSGrad, scaled sign"
+WITH_TOP_1 = "the four ways of Figure 2 with Top-1"
 FIGURES = [
     _images("fig1", f"{STANDS_IN}: bits of CD-Adam, AMSGrad, 1-bit Adam", WITH_AMSGRAD, FIG1),
-    _four_ways(
-        "fig2", logistic.SIGN, "four ways of compressing AMSGrad, scaled sign", logistic.fig2
-    ),
+    Figure("fig2", FOUR_WAYS, LOGISTIC, partial(logistic.draw, logistic.SIGN), logistic.fig2),
     _images("fig3", "the same network: CD-Adam, EF21, 1-bit Adam", RESNET, FIG3),
-    _four_ways("fig4", logistic.TOP_1, "the four ways of Figure 2 with Top-1", logistic.fig4),
+    Figure("fig4", WITH_TOP_1, LOGISTIC, partial(logistic.draw, logistic.TOP_1), logistic.fig4),
     _images("fig5", f"{STANDS_IN} over bits, training and test", RESNET, over(BITS, 5)),
     _images("fig6", f"{STANDS_IN} over epochs, training and test", RESNET, over(EPOCHS, 6)),
     _images("fig7", "VGG-16 over bits", VGG, over(BITS, 7)),

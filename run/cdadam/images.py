@@ -15,21 +15,7 @@ from mpisim.runs.labels import by_key
 from mpisim.runs.log.reader import Log
 
 from . import equal_cost, pi
-from .equal_cost import (
-    ACCURACY,
-    BITS,
-    COSTS,
-    QUOTES,
-    TEST_ACCURACY,
-    TEST_ERROR,
-    TEST_LOSS,
-    TEST_NORM,
-    Runs,
-    all_rounds,
-    better,
-    gone,
-    times_fewer,
-)
+from .equal_cost import ACCURACY, BITS, COSTS, QUOTES, TEST_ACCURACY, TEST_LOSS, TEST_NORM, Runs
 
 LOOKS: dict[str, tuple[str, Any]] = {
     "cd-adam": (style.COLOURS[0], "-"),
@@ -39,6 +25,7 @@ LOOKS: dict[str, tuple[str, Any]] = {
 }
 RIVALS = ("ef21-2way", "1bit-adam")
 SENT = ("bits_up", "bits_down")
+Groups = dict[str, list[Log]]  # {method: its runs by seed}
 ALL: tuple[Axis, ...] = (LOSS, NORM, ACCURACY, TEST_LOSS, TEST_NORM, TEST_ACCURACY)
 
 QUANTITIES: dict[str, tuple[str, Axis, Axis]] = {
@@ -62,7 +49,7 @@ class Statement:
     word: str = "fewer"
 
 
-def of_method(logs: list[Log], methods: tuple[str, ...]) -> dict[str, list[Log]]:
+def of_method(logs: list[Log], methods: tuple[str, ...]) -> Groups:
     """{method: its runs by seed}, in the order of the figure."""
     groups = by_key(sorted(logs, key=seed), lambda log: str(log.attrs["method"]))
     return {method: groups[method] for method in methods if method in groups}
@@ -130,30 +117,30 @@ class Curves:
         cdadam = groups["cd-adam"]
         for rival, times in self.fewer:
             text = f"CD-Adam needs about {times:g} times fewer bits than {labels.method(rival)}"
-            each = [gone(rival)]
+            each = [equal_cost.gone(rival)]
             if rival in groups:
-                other, ys = groups[rival], (LOSS, TEST_ERROR)
-                each = [times_fewer(cdadam, other, BITS, y, times) for y in ys]
-                each.append(all_rounds(cdadam, other, BITS, times))
+                how, ys = (cdadam, groups[rival], BITS), (LOSS, equal_cost.TEST_ERROR)
+                each = [equal_cost.times_fewer(*how, y, times) for y in ys]
+                each.append(equal_cost.all_rounds(*how, times))
             yield state(text, QUOTES["around_1"], self.source, each)
         if self.pi:
             yield pi.in_range(cdadam)
         for statement in self.better:
             text = f"CD-Adam has the {statement.claim} at equal {COSTS[statement.x]}"
-            yield state(
-                text, statement.quote, self.source, list(_compared(groups, cdadam, statement))
-            )
+            yield state(text, statement.quote, self.source, _compared(groups, cdadam, statement))
         yield from equal_cost.claims_on_the_way(groups, self.x, self.number, self.source)
 
 
-def _compared(
-    groups: dict[str, list[Log]], cdadam: Runs, statement: Statement
-) -> Iterator[Evidence]:
+def _compared(groups: Groups, cdadam: Runs, statement: Statement) -> Iterator[Evidence]:
     for rival, ys in statement.better.items():
         for y in ys if rival in groups else ():
-            yield better(cdadam, groups[rival], y, statement.x, statement.word)
+            yield equal_cost.better(cdadam, groups[rival], y, statement.x, statement.word)
         if rival not in groups:
-            yield gone(rival)
+            yield equal_cost.gone(rival)
+
+
+def _of_rivals(y: Axis) -> dict[str, tuple[Axis, ...]]:
+    return dict.fromkeys(RIVALS, (y,))
 
 
 FIG1 = Curves(
@@ -170,16 +157,10 @@ FIG3 = Curves(
     ((EPOCHS, NORM), (BITS, NORM), (BITS, LOSS), (BITS, TEST_ACCURACY)),
     2,
     (
-        Statement(
-            QUOTES["smaller_3"], "smaller gradient norm", EPOCHS, dict.fromkeys(RIVALS, (NORM,))
-        ),
-        Statement(
-            QUOTES["smaller_3"], "smaller gradient norm", BITS, dict.fromkeys(RIVALS, (NORM,))
-        ),
+        Statement(QUOTES["smaller_3"], "smaller gradient norm", EPOCHS, _of_rivals(NORM)),
+        Statement(QUOTES["smaller_3"], "smaller gradient norm", BITS, _of_rivals(NORM)),
         Statement(QUOTES["later_3"], "smaller training loss", BITS, {"ef21-2way": (LOSS,)}),
-        Statement(
-            QUOTES["best_3"], "best test accuracy", BITS, dict.fromkeys(RIVALS, (TEST_ACCURACY,))
-        ),
+        Statement(QUOTES["best_3"], "best test accuracy", BITS, _of_rivals(TEST_ACCURACY)),
     ),
     number=3,
 )

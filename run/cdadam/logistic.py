@@ -46,9 +46,8 @@ def best(logs: Iterable[Log], compressor: str, x: Axis = BITS) -> tuple[Groups, 
     the least of x. For norms each compressed method has the smallest one at the end. With most
     steps AMSGrad ends at the floor of its 32-bit values, where noise would choose: its step stays.
     """
-    compressed = [
-        log for log in logs if log.config["compressor"]["name"] in (compressor, "identity")
-    ]
+    kinds = compressor, "identity"
+    compressed = [log for log in logs if log.config["compressor"]["name"] in kinds]
     deep = [log for log in compressed if log.attrs["method"] not in WORSE]
     others = [log for log in compressed if log.attrs["method"] != PLAIN]
     cheapest = _groups(best_steps(deep, x, panel=_panel))
@@ -112,7 +111,7 @@ def fig2(logs: Iterable[Log]) -> Iterator[Claim]:
         yield _all(norms, nu, SAME_END, QUOTES["final_2"], FIG2)
         yield _all(norms, nu, SMALLER_ROUNDS, QUOTES["stops_2"], FIG2)
         yield _all(norms, nu, STOPS, QUOTES["stops_2"], FIG2)
-        yield _one_step(costs, nu, FIG2)
+        yield _one_step(costs, nu)
 
 
 def fig4(logs: Iterable[Log]) -> Iterator[Claim]:
@@ -176,21 +175,17 @@ SMALLER_ROUNDS: Statement = WORSE, f"{SMALLER} rounds", partial(_norm, x=ROUNDS,
 SAME = "CD-Adam ends where uncompressed AMSGrad ends, at equal rounds"
 SAME_END: Statement = (PLAIN,), SAME, partial(_norm, x=ROUNDS, word="around")
 FEWER: Statement = (PLAIN,), "CD-Adam needs much fewer bits than uncompressed AMSGrad", _bits
-STOPS: Statement = (
-    WORSE,
-    "error feedback and naive compression stop falling in the first quarter",
-    _stops,
-)
+EARLIER = "error feedback and naive compression stop falling in the first quarter"
+STOPS: Statement = WORSE, EARLIER, _stops
 
 
-def _one_step(groups: Groups, nu: float, source: str) -> Claim:
+def _one_step(groups: Groups, nu: float) -> Claim:
     """What nu does to AMSGrad: the project's own claim."""
     each = []
     for data in data_sets(groups):
         if one := groups.get((data, nu, PLAIN)):
             largest = spread(one)
-            measured = f"{number(largest)} times"
-            numbers = {"spread": largest}
-            each.append(Evidence(data, measured, decided(largest < ONE_STEP), numbers))
+            small, measured = decided(largest < ONE_STEP), f"{number(largest)} times"
+            each.append(Evidence(data, measured, small, {"spread": largest}))
     text = f"AMSGrad's denominators differ by less than {ONE_STEP - 1:.0%}: it is heavy ball"
-    return state(f"{text}, ν = {nu:g}", "", source, each)
+    return state(f"{text}, ν = {nu:g}", "", FIG2, each)

@@ -52,9 +52,8 @@ def claims(logs: list[Log]) -> list[Claim]:
 def in_range(logs: Sequence[Log]) -> Claim:
     """What the workers lose decides; the other measurements are told beside it."""
     text = f"pi of the scaled sign is within [{LOW}, {HIGH}] in the whole training"
-    return state(
-        text, QUOTES["in_range_1"], SOURCE, [_within(logs, axis, axis is LOST) for axis in LOOKS]
-    )
+    evidence = [_within(logs, axis, axis is LOST) for axis in LOOKS]
+    return state(text, QUOTES["in_range_1"], SOURCE, evidence)
 
 
 def _within(logs: Sequence[Log], axis: Named, counts: bool) -> Evidence:

@@ -21,16 +21,10 @@ from .images import of_method
 SOURCE = "CD-Adam, Table 2"
 COMPUTED = f"time_{PHASES[COMPUTE]}"
 METHODS = ("amsgrad", "ef21-2way", "1bit-adam", "cd-adam")
-HEAD = (
-    "Method",
-    "s / round",
-    "without gradients, ms",
-    "bits of a worker,\n{} rounds, both ways",
-    "by the formula",
-)
-GRADIENTS = (
-    "the seconds of the gradients, which all methods compute alike, are the median of all runs"
-)
+SENT = "bits of a worker,\n{} rounds, both ways"
+HEAD = ("Method", "s / round", "without gradients, ms", SENT, "by the formula")
+GRADIENTS = "the seconds of the gradients, which all methods compute alike, are the median"
+GRADIENTS += " of all runs"
 
 
 def rows(logs: list[Log]) -> list[tuple[str, float, float, float, float]]:
@@ -40,11 +34,9 @@ def rows(logs: list[Log]) -> list[tuple[str, float, float, float, float]]:
     methods differ, so they are the median of all runs. The others are a method's median.
     """
     gradients = _gradients(logs)
-    lines = []
-    for method, group in of_method(logs, METHODS).items():
-        rest = statistics.median(map(_rest, group))
-        lines.append((method, gradients + rest, rest, *_bits(group[0])))
-    return lines
+    groups = of_method(logs, METHODS)
+    rests = {method: statistics.median(map(_rest, group)) for method, group in groups.items()}
+    return [(m, gradients + rest, rest, *_bits(groups[m][0])) for m, rest in rests.items()]
 
 
 def _gradients(logs: list[Log]) -> float:
@@ -76,16 +68,10 @@ def _bits(log: Log) -> tuple[float, float]:
 
 def draw(logs: list[Log]) -> Any:
     """A picture of the table."""
-    cells = [
-        (
-            labels.method(method),
-            f"{total:.3g}",
-            f"{1000 * rest:.3g}",
-            f"{bits:.4g}",
-            f"{formula:.4g}",
-        )
-        for method, total, rest, bits, formula in rows(logs)
-    ]
+    cells = []
+    for method, total, rest, *both in rows(logs):
+        bits = [f"{one:.4g}" for one in both]
+        cells.append((labels.method(method), f"{total:.3g}", f"{1000 * rest:.3g}", *bits))
     log = next(iter(of_method(logs, METHODS).values()))[0]
     figure, ((panel,),) = panels.grid(1, 1, (3 * panels.PANEL[0], panels.PANEL[1]))
     figure.set_layout_engine("none")

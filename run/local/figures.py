@@ -60,27 +60,13 @@ compressed = BOTH.against(
     (COMPRESSED, SCAFFNEW), (LOCODL, SCAFFNEW), (LOCODL, COMPRESSED), (COMPRESSED, TAMUNA, "around")
 )
 
+A9A = ["problem.data=a9a", "sweep.steps=[0.125,0.25,0.5,1,2,4]"]
+W8A = ["problem.data=w8a", "sweep.steps=[1,2,4,8,16,32]"]
+BY_KAPPA = Grid("kappa", {"quick": [], "paper": A9A})
+SOME = Grid("participation", {"quick": [], "paper": W8A})
 FIGURES = [
-    Figure(
-        "kappa",
-        "bits by condition number",
-        Grid(
-            "kappa",
-            {"quick": [], "paper": ["problem.data=a9a", "sweep.steps=[0.125,0.25,0.5,1,2,4]"]},
-        ),
-        KAPPA.draw,
-        kappa,
-    ),
-    Figure(
-        "participation",
-        "bits with some of the clients",
-        Grid(
-            "participation",
-            {"quick": [], "paper": ["problem.data=w8a", "sweep.steps=[1,2,4,8,16,32]"]},
-        ),
-        PARTS.draw,
-        participation,
-    ),
+    Figure("kappa", "bits by condition number", BY_KAPPA, KAPPA.draw, kappa),
+    Figure("participation", "bits with some of the clients", SOME, PARTS.draw, participation),
     Figure("averaging", "averages of local steps", Grid("averaging"), AVERAGES.draw, averaging),
     Figure("compressed", "local steps and compression", Grid("compressed"), BOTH.draw, compressed),
 ]

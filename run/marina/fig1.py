@@ -10,14 +10,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import labels, panels, style
-from mpisim.analysis.claims.comparing import (
-    DECADES,
-    TENTHS,
-    WIRE_BITS,
-    LaterBits,
-    Targets,
-    compare,
-)
+from mpisim.analysis.claims.comparing import DECADES, TENTHS, WIRE_BITS, LaterBits, Targets, compare
 from mpisim.analysis.claims.judging import CLEAR, with_note
 from mpisim.analysis.claims.verdicts import Claim, Evidence, decided, number, state
 from mpisim.analysis.curves import EPOCHS, GRADIENT, ROUNDS, UNIFORM, Axis
@@ -85,12 +78,10 @@ def draw(logs: list[Log]) -> Any:
 
     def fill(panel: Any, row: Row, data: str) -> None:
         keys = [key for key in groups if key[0] == data and key[2] in row[:2]]
-        for key in sorted(
-            keys, key=lambda key: -key[1]
-        ):  # over the bits, small K are short: on top
-            _, k, method = key
+        # over the bits, small K are short: on top
+        for _, k, method in sorted(keys, key=lambda key: -key[1]):
             look = COLOURS.get(k, "black"), DASHES[method]
-            panels.curve(panel, groups[key], row[2], GRADIENT, *look)
+            panels.curve(panel, groups[data, k, method], row[2], GRADIENT, *look)
         if keys:
             panels.dress(panel, row[2], GRADIENT, row[2].label(groups[keys[0]][0]))
 
@@ -112,13 +103,13 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
         less, more, cost = row
         text = f"{labels.method(less)} needs fewer {COSTS[cost]} than {labels.method(more)}"
         source = SECTION.format(1 + place // 2)
-        yield state(text, QUOTES[less], source, list(pairs(groups, row)))
+        yield state(text, QUOTES[less], source, pairs(groups, row))
     for method, _, cost in ROWS:
         what = "smaller" if cost is BITS else "larger"
         unit = f"{'expected ' * (cost is BITS)}{COSTS[cost]}"
         text = f"{labels.method(method)} needs fewer {unit} the {what} K"
         source = f"MARINA, Theorem {THEOREMS[method]}: what its step size predicts for K"
-        yield state(text, "", source, list(_by_count(groups, method, cost)))
+        yield state(text, "", source, _by_count(groups, method, cost))
     yield from _at_the_drawn_iterate(groups)
 
 
@@ -127,9 +118,8 @@ def _at_the_drawn_iterate(groups: Groups) -> Iterator[Claim]:
     for row in ROWS:
         less, more, cost = row
         text = f"{labels.method(less)} needs fewer {COSTS[cost]} than {labels.method(more)} at x^"
-        yield state(
-            text, "", f"MARINA, Theorem {THEOREMS[less]}", list(pairs(groups, row, UNIFORM))
-        )
+        source = f"MARINA, Theorem {THEOREMS[less]}"
+        yield state(text, "", source, pairs(groups, row, UNIFORM))
     for method, theorem in THEOREMS.items():
         shares = []
         for (data, k, name), logs in groups.items():

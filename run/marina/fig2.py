@@ -80,9 +80,8 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
         for x, unit in COSTS.items():
             groups = runs(logs, x, y)
             text = f"VR-MARINA needs significantly fewer {unit} than VR-DIANA, by {y.name}"
-            yield state(
-                text, quotes(__file__)["fig2"], SOURCE, [_faster(groups, k, x, y) for k in shares]
-            )
+            evidence = [_faster(groups, k, x, y) for k in shares]
+            yield state(text, quotes(__file__)["fig2"], SOURCE, evidence)
 
 
 def _faster(groups: Groups, k: float, x: Axis, y: Accuracy) -> Evidence:

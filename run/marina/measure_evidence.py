@@ -84,14 +84,13 @@ def grid(length: int) -> list[dict]:
     points = []
     for method, name in VARIANTS.values():
         names = {"name": method.removesuffix("-by-shifts"), "estimator": method}
-        change = {"how": [{"method": names, "compressor": {"name": name}}]}
-        points += expand(base, counts | change | {"run": {"seed": list(SEEDS)}})
+        how = {"how": [{"method": names, "compressor": {"name": name}}]}
+        points += expand(base, counts | how | {"run": {"seed": list(SEEDS)}})
     for method, rounds in LONG.items():
         settings: dict = {"name": method} | ({"batch": 0.01} if method.startswith("vr") else {})
-        change = {"how": [{"method": settings, "compressor": {"name": "randk"}}]}
-        points += expand(
-            base, counts | change | {"run": {"rounds": list(rounds), "log_every": [1000]}}
-        )
+        change: dict = {"how": [{"method": settings, "compressor": {"name": "randk"}}]}
+        change["run"] = {"rounds": list(rounds), "log_every": [1000]}
+        points += expand(base, counts | change)
     return points
 
 
@@ -114,9 +113,8 @@ def variants(logs: list[Log]) -> Table:
         for name, pair in VARIANTS.items():
             proper = pair[0].removesuffix("-by-shifts"), "randk"
             runs, theorem = (pick(logs, data, k, *p, log_every=1) for p in (pair, proper))
-            level = max(
-                r.column("grad_norm_sq").min() for r in (*runs, *theorem)
-            )  # that all reached
+            # that all reached
+            level = max(r.column("grad_norm_sq").min() for r in (*runs, *theorem))
             one, other = (np.median([needed(r, ROUND, level) for r in s]) for s in (runs, theorem))
             last = np.log([run.column("grad_norm_sq")[-1] for run in runs])
             ends = np.exp(last.mean()), np.exp(last.std(ddof=1))

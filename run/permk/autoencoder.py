@@ -13,8 +13,10 @@ from typing import Any
 from mpisim.analysis import panels, style
 from mpisim.analysis.claims import TENTHS
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.study import BestSteps, best_steps
+from mpisim.analysis.study import BestSteps
 from mpisim.runs.log.reader import Log
+
+from . import comparison
 
 COMPRESSORS = ("permk", "randk", "topk")
 NAMES = {"permk": "PermK", "randk": "RandK", "topk": "TopK"}
@@ -31,12 +33,8 @@ LOSS = Axis(F, log=True)
 GAP = Axis("suboptimality", log=True)  # f(x^k) - f(x*): the regulariser's share of f(x*) is large
 AXES = {"paper_bits_up": "bits per worker, without indices", "bits_up": "bits sent per worker"}
 
-BESIDE = {
-    "loc": "upper left",
-    "bbox_to_anchor": (0.98, 1.0),
-    "handlelength": 1.4,
-    "labelspacing": 0.3,
-}
+BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0.98, 1.0)}
+BESIDE |= {"handlelength": 1.4, "labelspacing": 0.3}
 
 Panel = tuple[float, float]  # lambda, p-hat
 Groups = dict[Panel, dict[str, BestSteps]]
@@ -56,33 +54,21 @@ def unregularised(logs: Sequence[Log]) -> list[Log]:
 
 
 def tuned(logs: Sequence[Log], names: Collection[str]) -> Groups:
-    """The best steps of each panel and compressor.
-
-    The best step needs the fewest bits to the tenth that all ``names`` reach in a panel.
-    """
-    groups: Groups = {}
-    compared = [log for log in logs if log.config["compressor"]["name"] in names]
-    for steps in best_steps(compared, BITS, GAP, TENTHS):
-        log = steps.logs[0]
-        groups.setdefault(panel_of(log), {})[str(log.attrs["compressor"])] = steps
-    return dict(sorted(groups.items()))
+    """The best steps of each panel and compressor, by the tenth that all ``names`` reach."""
+    return comparison.tuned(logs, names, panel_of, BITS, GAP, TENTHS)
 
 
 def draw(
-    title: str,
-    curves: Curves,
-    compressors: Sequence[str],
-    axes: Sequence[Axis],
-    logs: Sequence[Log],
+    title: str, curves: Curves, names: Sequence[str], axes: Sequence[Axis], logs: Sequence[Log]
 ) -> Any:
     """A row for each kind of bits and lambda, a column for each p-hat, with ``curves`` in each."""
-    groups = tuned(logs, compressors)
+    groups = tuned(logs, names)
     lambdas, ps = (sorted({panel[i] for panel in groups}) for i in (0, 1))
     rows = [(bits, one) for bits in axes for one in lambdas]
 
     def fill(panel: Any, row: tuple[Axis, float], p: float) -> None:
         bits, lambda_ = row
-        curves(panel, groups, (lambda_, p), compressors, bits)
+        curves(panel, groups, (lambda_, p), names, bits)
         panels.dress(panel, bits, LOSS, AXES[bits.name] if lambda_ == lambdas[-1] else "")
 
     return panels.matrix(
@@ -91,7 +77,7 @@ def draw(
         fill,
         labels=[f"λ = {lambda_:g}\n{LOSS.label(logs[0])}" for _, lambda_ in rows],
         titles=[rf"$\hat{{p}}$ = {p:g}" for p in ps],
-        entries=panels.entries_of({PAIRS[name]: LOOKS[name] for name in compressors}),
+        entries=panels.entries_of({PAIRS[name]: LOOKS[name] for name in names}),
         title=f"{title}: {_setting(logs, groups)}",
     )
 
@@ -109,22 +95,18 @@ def _setting(logs: Sequence[Log], groups: Groups) -> str:
     return f"{size}, {length}{left * (well < tried)}"
 
 
-def best_step(
-    panel: Any, groups: Groups, key: Panel, compressors: Sequence[str], bits: Axis
-) -> None:
+def best_step(panel: Any, groups: Groups, key: Panel, names: Sequence[str], bits: Axis) -> None:
     """The best step of each method, the mean over the seeds."""
-    for name in compressors:
+    for name in names:
         if steps := groups.get(key, {}).get(name):
             label = f"γ = {_power(steps.step)}"
             panels.curve(panel, steps.logs, bits, LOSS, *LOOKS[name], label=label)
     panel.legend(fontsize=7, **BESIDE)
 
 
-def all_steps(
-    panel: Any, groups: Groups, key: Panel, compressors: Sequence[str], bits: Axis
-) -> None:
+def all_steps(panel: Any, groups: Groups, key: Panel, names: Sequence[str], bits: Axis) -> None:
     """All steps of each method that went well: the larger, the darker; a band at the best."""
-    for name in (name for name in compressors if name in groups.get(key, {})):
+    for name in (name for name in names if name in groups.get(key, {})):
         best = groups[key][name]
         for place, (step, logs) in enumerate(sorted(best.steps.items()), 1):
             panels.curve(panel, logs, bits, LOSS, *LOOKS[name], band=step == best.step)

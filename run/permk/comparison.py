@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -10,9 +10,11 @@ from mpisim.analysis.claims.comparing import LaterBits, at_one_target, compare
 from mpisim.analysis.claims.judging import LARGEST, OTHER_COSTS, again, ratios_of, with_note
 from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, number, state
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.study import BestSteps, compare_steps, quotes
+from mpisim.analysis.study import BestSteps, best_steps, compare_steps, quotes
+from mpisim.runs.log.reader import Log
 
 K = TypeVar("K")
+P = TypeVar("P", bound=tuple)
 Saying = tuple[str, str]  # the paper's words, and where they stand
 
 # PermK is compared with one other at a time: a third method does not move their target.
@@ -50,6 +52,21 @@ def against(
         return one
     text = f"in bits that were sent: {sent.measured}"
     return with_note(one, text, sent=sent.numbers["by_target"])
+
+
+def tuned(
+    logs: Iterable[Log], names: Collection[str], panel: Callable[[Log], P], *how: Any
+) -> dict[P, dict[str, BestSteps]]:
+    """{panel: {compressor: its best steps}}, by panel; ``how`` as for `best_steps`.
+
+    The best step needs the fewest bits to the target that all ``names`` reach in a panel.
+    """
+    groups: dict[P, dict[str, BestSteps]] = {}
+    compared = [log for log in logs if log.config["compressor"]["name"] in names]
+    for steps in best_steps(compared, *how):
+        log = steps.logs[0]
+        groups.setdefault(panel(log), {})[str(log.config["compressor"]["name"])] = steps
+    return dict(sorted(groups.items()))
 
 
 def without_g0(bits: Axis) -> tuple[Axis, Axis]:

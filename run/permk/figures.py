@@ -6,17 +6,10 @@ from typing import Any
 from mpisim.analysis.study import Figure, Grid, Measurement
 from mpisim.runs.log.reader import Log
 
-from . import autoencoder, groups, mg, quadratic, table5, topk
 from . import autoencoder_claims as claimed
-from .autoencoder import BITS, COMPRESSORS, SENT, all_steps, best_step, unregularised
-from .quadratic_claims import (
-    against_randk,
-    against_topk,
-    as_table_4,
-    as_table_6,
-    best_steps,
-    under_pl,
-)
+from . import groups, mg, quadratic, table5, topk
+from .autoencoder import BITS, COMPRESSORS, SENT, all_steps, best_step, draw, unregularised
+from .quadratic_claims import against_randk, against_topk, best_steps, table_4, table_6, under_pl
 
 MULTIPLES = [2**i for i in range(20)]  # the published runs'
 MARINA, EF21 = '{ name = "marina", theorem = "permk" }', '{ name = "ef21" }'
@@ -102,39 +95,23 @@ with_topk = partial(quadratic.draw, {"topk": 3, "permk": 3})
 
 def fig2(logs: list[Log]) -> Any:
     """Figure 8 without a regulariser."""
-    title = "PermK paper, Figure 2"
-    return autoencoder.draw(title, best_step, COMPRESSORS, (BITS, SENT), unregularised(logs))
+    return draw("PermK paper, Figure 2", best_step, COMPRESSORS, (BITS, SENT), unregularised(logs))
 
 
-draw = autoencoder.draw
 fig8 = partial(draw, "PermK paper, Figure 8", best_step, COMPRESSORS, (BITS, SENT))
 fig9 = partial(draw, "PermK paper, Figure 9", all_steps, ("permk", "randk"), (BITS,))
 fig10 = partial(draw, "PermK paper, Figure 10", all_steps, ("permk", "topk"), (BITS,))
 
+against_randk_pl = partial(against_randk, table=6)
+TITLE_1 = "MARINA with RandK and PermK, EF21 with TopK on quadratic tasks"
+TITLE_2 = "PermK, RandK and TopK on the autoencoder by homogeneity"
+TITLE_MG = "L_+ and L_± of linear regression over random splits of mg"
 FIGURES = [
-    Figure(
-        "fig1",
-        "MARINA with RandK and PermK, EF21 with TopK on quadratic tasks",
-        QUADRATIC,
-        best,
-        best_steps,
-    ),
-    Figure(
-        "fig2",
-        "PermK, RandK and TopK on the autoencoder by homogeneity",
-        MNIST_BARE,
-        fig2,
-        claimed.fig2,
-    ),
+    Figure("fig1", TITLE_1, QUADRATIC, best, best_steps),
+    Figure("fig2", TITLE_2, MNIST_BARE, fig2, claimed.fig2),
     Figure("fig3", "Figure 1 with lambda = 1e-4", QUADRATIC_PL, best, under_pl),
     Figure("fig4", "RandK and PermK over step sizes", QUADRATIC, with_randk, against_randk),
-    Figure(
-        "fig5",
-        "Figure 4 with lambda = 1e-4",
-        QUADRATIC_PL,
-        with_randk,
-        partial(against_randk, table=6),
-    ),
+    Figure("fig5", "Figure 4 with lambda = 1e-4", QUADRATIC_PL, with_randk, against_randk_pl),
     Figure("fig6", "TopK and PermK over step sizes", QUADRATIC, with_topk, against_topk),
     Figure("fig7", "Figure 6 with lambda = 1e-4", QUADRATIC_PL, with_topk, against_topk),
     Figure("fig8", "the autoencoder by the regulariser, too", MNIST, fig8, claimed.fig8),
@@ -142,10 +119,8 @@ FIGURES = [
     Figure("fig10", "TopK and PermK on the autoencoder by step", MNIST, fig10, claimed.fig10),
     Figure("groups", "PermK in two groups with A and B", GROUPS, groups.draw, groups.claims),
     Figure("topk", "EF21 with TopK by K, up to K = d", TOPK, topk.draw, topk.claims),
-    Figure(
-        "mg", "L_+ and L_± of linear regression over random splits of mg", MG, mg.draw, mg.claims
-    ),
-    Figure("table4", "RandK and PermK with the theory steps", TABLE4, theory, as_table_4),
-    Figure("table6", "Table 4 under PL, with lambda = 1e-4", TABLE6, theory, as_table_6),
+    Figure("mg", TITLE_MG, MG, mg.draw, mg.claims),
+    Figure("table4", "RandK and PermK with the theory steps", TABLE4, theory, table_4),
+    Figure("table6", "Table 4 under PL, with lambda = 1e-4", TABLE6, theory, table_6),
     Figure("table5", "the adaptive ratios of the autoencoder", TABLE5, table5.draw, table5.claims),
 ]

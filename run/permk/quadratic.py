@@ -9,10 +9,12 @@ import numpy as np
 
 from mpisim.analysis import panels, style
 from mpisim.analysis.curves import GRADIENT, Axis, over_seeds
-from mpisim.analysis.study import BestSteps, best_steps
+from mpisim.analysis.study import BestSteps
 from mpisim.problems.quadratic import Quadratic
 from mpisim.runs.log.reader import Log
 from mpisim.theory import permk_tables
+
+from . import comparison
 
 METHODS = {"randk": "MARINA, RandK", "permk": "MARINA, PermK", "topk": "EF21, TopK"}
 LOOKS: dict[str, tuple[str, Any]] = {
@@ -41,17 +43,14 @@ Groups = dict[Task, dict[str, BestSteps]]
 
 
 def tuned(logs: list[Log], names: Collection[str]) -> Groups:
-    """{(n, noise): {compressor: its steps, the best first}}, by n and noise.
+    """{(n, noise): {compressor: its steps, the best first}}, by n and noise."""
+    return comparison.tuned(logs, names, task_of, BITS)
 
-    The best step needs the fewest bits to the target that all ``names`` reach on a task.
-    """
-    groups: Groups = {}
-    compared = [log for log in logs if log.config["compressor"]["name"] in names]
-    for steps in best_steps(compared, BITS):
-        config = steps.logs[0].config
-        task = int(config["problem"]["workers"]), float(config["problem"]["noise"])
-        groups.setdefault(task, {})[str(config["compressor"]["name"])] = steps
-    return dict(sorted(groups.items()))
+
+def task_of(log: Log) -> Task:
+    """n and the noise of a run."""
+    problem = log.config["problem"]
+    return int(problem["workers"]), float(problem["noise"])
 
 
 def _share(logs: list[Log]) -> float:
@@ -81,10 +80,8 @@ def largest_tried(logs: list[Log]) -> dict[tuple[Task, str], float]:
     """The largest step that was run of each task and compressor, whatever became of it."""
     groups: dict[tuple[Task, str], float] = {}
     for log in logs:
-        problem, step = log.config["problem"], float(log.attrs["stepsize"])
-        task = int(problem["workers"]), float(problem["noise"])
-        key = task, str(log.config["compressor"]["name"])
-        groups[key] = max(step, groups.get(key, 0.0))
+        key = task_of(log), str(log.config["compressor"]["name"])
+        groups[key] = max(float(log.attrs["stepsize"]), groups.get(key, 0.0))
     return groups
 
 

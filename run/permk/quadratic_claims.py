@@ -10,19 +10,9 @@ from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, number, st
 from mpisim.analysis.study import QUESTION, BestSteps
 from mpisim.runs.log.reader import Log
 
-from . import comparison
+from . import comparison, quadratic
 from .comparison import WITH_RANDK, WITH_TOPK, Saying, gains, sayings
-from .quadratic import (
-    BITS,
-    METHODS,
-    SENT,
-    Groups,
-    Task,
-    communication,
-    largest_tried,
-    tolerated,
-    tuned,
-)
+from .quadratic import BITS, METHODS, SENT, Groups, Task, tuned
 
 QUOTES = sayings("quadratic")
 HOMOGENEOUS = 0.2  # noise up to which the paper has L_± <= 0.21
@@ -52,7 +42,7 @@ def against_randk(logs: list[Log], table: int = 4) -> Iterator[Claim]:
     """Figures 4 and 5: PermK is better, tolerates larger steps, and gains by n; Tables 4 and 6."""
     groups = tuned(logs, WITH_RANDK)
     yield _ahead(groups, groups, WITH_RANDK, QUOTES["behaves"])
-    tried = largest_tried(logs)
+    tried = quadratic.largest_tried(logs)
     larger = [_larger_steps(task, methods, tried) for task, methods in groups.items()]
     yield state("PermK tolerates larger steps than RandK", *QUOTES["behaves"], larger)
     by_size = [one for noise in _noises(groups) for one in _by_n(groups, noise)]
@@ -60,21 +50,22 @@ def against_randk(logs: list[Log], table: int = 4) -> Iterator[Claim]:
     yield _more_by_size(groups, table)
 
 
-def as_table_4(logs: list[Log]) -> Iterator[Claim]:
+def table_4(logs: list[Log]) -> Iterator[Claim]:
     """With the theory steps: PermK gains by L_± and by n what Table 4 says."""
-    yield from _as_table(tuned(logs, WITH_RANDK), 4)
+    groups = tuned(logs, WITH_RANDK)
+    yield _more_by_noise(groups, QUESTION)
+    yield _more_by_size(groups, 4)
 
 
-def as_table_6(logs: list[Log]) -> Iterator[Claim]:
+def table_6(logs: list[Log]) -> Iterator[Claim]:
     """The same under PL, and that PermK is ahead where L_± = 0."""
     groups = tuned(logs, WITH_RANDK)
     identical = [task for task in groups if task[1] == 0]
-    for name, tasks in (
-        ("few", [task for task in identical if task[0] <= SOME]),
-        ("many", [task for task in identical if task[0] >= SOME]),
-    ):
-        yield _ahead(groups, tasks, WITH_RANDK, QUOTES[f"strictly_{name}"])
-    yield from _as_table(groups, 6)
+    few, many = [t for t in identical if t[0] <= SOME], [t for t in identical if t[0] >= SOME]
+    yield _ahead(groups, few, WITH_RANDK, QUOTES["strictly_few"])
+    yield _ahead(groups, many, WITH_RANDK, QUOTES["strictly_many"])
+    yield _more_by_noise(groups, QUESTION)
+    yield _more_by_size(groups, 6)
 
 
 def against_topk(logs: list[Log]) -> Iterator[Claim]:
@@ -92,14 +83,8 @@ def _homogeneous(groups: Groups) -> list[Task]:
 
 def _ahead(groups: Groups, tasks: Iterable[Task], pair: tuple[str, str], saying: Saying) -> Claim:
     """The claim that the first of the pair needs fewer bits, on every one of the tasks."""
-    return comparison.ahead(
-        METHODS, pair, saying, [compared(groups, task, *pair) for task in tasks]
-    )
-
-
-def _as_table(groups: Groups, table: int) -> Iterator[Claim]:
-    yield _more_by_noise(groups, QUESTION)
-    yield _more_by_size(groups, table)
+    evidence = [compared(groups, task, *pair) for task in tasks]
+    return comparison.ahead(METHODS, pair, saying, evidence)
 
 
 def _more_by_noise(groups: Groups, saying: Saying) -> Claim:
@@ -118,11 +103,10 @@ def _noises(groups: Groups) -> list[float]:
 
 
 def _where_large(groups: Groups, saying: Saying) -> Claim:
-    compared = [_who(groups, task) for task in groups if task[1] > HOMOGENEOUS]
+    evidence = [_who(groups, task) for task in groups if task[1] > HOMOGENEOUS]
     less, more = METHODS["topk"], METHODS["permk"]
-    return state(
-        f"L_± large: {less} needs fewer bits than {more} but for n = 10000", *saying, compared
-    )
+    text = f"L_± large: {less} needs fewer bits than {more} but for n = 10000"
+    return state(text, *saying, evidence)
 
 
 def _who(groups: Groups, task: Task) -> Evidence:
@@ -171,7 +155,8 @@ def _of_noise(groups: Groups, noise: float) -> dict[str, Evidence]:
 def predicted_gain(groups: Groups, task: Task, table: int) -> float:
     """How many times fewer numbers PermK sends than RandK by Table 4 or 6, with constant 1."""
     run = groups[task]["permk"].logs[0]
-    return communication(run, "randk", table) / communication(run, "permk", table)
+    randk, permk = (quadratic.communication(run, name, table) for name in WITH_RANDK[::-1])
+    return randk / permk
 
 
 def _larger_steps(
@@ -184,11 +169,11 @@ def _larger_steps(
             return Verdict.TIE
         return Verdict.HOLDS if ratio > 1 else Verdict.FAILS
 
-    largest = tolerated(methods.get("permk")), tolerated(methods.get("randk"))
-    if largest[1] and largest[1] >= tried[task, "randk"]:
+    permk, randk = (quadratic.tolerated(methods.get(name)) for name in WITH_RANDK)
+    if randk and randk >= tried[task, "randk"]:
         why = "RandK works with the largest step that was run"
         return Evidence(name_of(task), why, Verdict.UNDECIDED)
-    return comparison.steps(name_of(task), largest, rule)
+    return comparison.steps(name_of(task), (permk, randk), rule)
 
 
 def name_of(task: Task) -> str:

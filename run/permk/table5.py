@@ -91,23 +91,19 @@ def draw(logs: list[Log]) -> Any:
             values = [mean(group, k) for k in group]
             panel.plot(list(group), values, color=colour, **look)
             if place == 0:
-                ends = zip(
-                    *((min(v.values()), max(v.values())) for v in group.values()), strict=True
-                )
-                panel.fill_between(list(group), *ends, color=colour, alpha=0.15)
+                low, high = ([end(v.values()) for v in group.values()] for end in (min, max))
+                panel.fill_between(list(group), low, high, color=colour, alpha=0.15)
             power = round(log2(step * FEATURES))
             names.append((values[-1], f"  $2^{{{power}}} / {FEATURES}$", colour))
         panel.plot(list(table), list(table.values()), "o", color=colour)
     panels.dress(panel, ROUNDS, RATIO, "t", RATIO.label(logs[0]))
-    end, height = max(max(group) for steps in groups.values() for group in steps.values()), 0.0
+    last, height = max(max(group) for steps in groups.values() for group in steps.values()), 0.0
     for value, text, colour in sorted(names):
         height = max(value, APART * height)
-        panel.text(end, height, text, color=colour, fontsize=7, va="center")
-    entries = panels.entries_of(
-        {rf"$\hat p$ = {p:g}": (COLOURS.get(p, "black"), "-") for p in groups}
-    )
+        panel.text(last, height, text, color=colour, fontsize=7, va="center")
+    looks = {rf"$\hat p$ = {p:g}": (COLOURS.get(p, "black"), "-") for p in groups}
     dots = {"color": "black", "marker": "o", "linestyle": ""}
-    panels.legend(figure, [*entries, ("Table 5", dots)])
+    panels.legend(figure, [*panels.entries_of(looks), ("Table 5", dots)])
     return figure
 
 
@@ -125,9 +121,8 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
     yield state("the ratio is larger in the homogeneous case", QUOTES["smaller"], SOURCE, larger)
     means = [geometric_mean([groups[0.9][t][seed] for t in PAPER[0.9]]) for seed in groups[0.9][10]]
     one = of_seeds(NAMES[0.9], [mean / 10 for mean in means], "around", least, "of 10")
-    yield state(
-        "(L_±^t)^2 is about 10 times smaller on average", QUOTES["about_ten"], SOURCE, [one]
-    )
+    text = "(L_±^t)^2 is about 10 times smaller on average"
+    yield state(text, QUOTES["about_ten"], SOURCE, [one])
 
 
 def _falls(p: float, values: Ratios, least: int) -> Evidence:

@@ -7,37 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from mpisim.analysis.claims import verdicts
 from mpisim.analysis.claims.comparing import DECADES, compare
 from mpisim.analysis.claims.judging import CLEAR, with_note
-from mpisim.analysis.claims.verdicts import (
-    Claim,
-    Evidence,
-    Rule,
-    Verdict,
-    decided,
-    every,
-    larger_half,
-    most,
-    state,
-)
+from mpisim.analysis.claims.verdicts import Claim, Evidence, Rule, Verdict, decided, state
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.study import data_sets, quotes
 from mpisim.runs.log.reader import Log
 
-from .schemes import (
-    BYTES,
-    COSTS,
-    ERROR,
-    MEGABYTE,
-    RIVAL,
-    ROUNDS,
-    Groups,
-    break_even,
-    runs,
-)
+from .schemes import BYTES, COSTS, ERROR, MEGABYTE, RIVAL, ROUNDS, Groups, break_even, runs
 
 TARGETS = DECADES[:3]  # 0.1, 0.01, 1e-3 of |x^0 - x*|^2
 WORD = 32  # bits of a norm, as the paper charges it
+QUOTES = quotes(__file__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,34 +38,34 @@ class Where:
     which: Callable[[Sequence[Evidence]], Sequence[Evidence]] = list
 
 
-EVERY = Where("on every data set", every)
-MOST = Where("on most data sets", most)
-LARGER = Where("when d is larger", every, larger_half)
+EVERY = Where("on every data set", verdicts.every)
+MOST = Where("on most data sets", verdicts.most)
+LARGER = Where("when d is larger", verdicts.every, verdicts.larger_half)
 
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
     """Says that ``less`` needs fewer of each cost than ``more``.
 
-    ``quote`` is what the paper says, and ``brings`` what makes the difference, for the source.
-    ``word`` says by how much, as in `compare`. What the paper says with "might" or "may" is
+    ``quote`` names what the paper says, and ``brings`` is what makes the difference, for the
+    source. ``word`` says by how much, as in `compare`. What the paper says with "might" or "may" is
     ``hedged``: no result of it, so the claim is this project's.
     """
 
     less: str
     more: str
-    quote: str
+    quote: str = ""
     where: Where = EVERY
     brings: str = ""
+    hedged: bool = False
     costs: dict[Axis, str] = dataclasses.field(default_factory=lambda: COSTS)
     word: str = "fewer"
-    hedged: bool = False
 
     def source(self, place: str) -> str:
         """The place, with what makes the difference, and what the paper says of it with a hedge."""
         parts = [place, f"what {self.brings} bring" if self.brings else ""]
         text = ": ".join(filter(None, parts))
-        return f'{text}; the paper hedges: "{self.quote}"' if self.hedged else text
+        return f'{text}; the paper hedges: "{QUOTES[self.quote]}"' if self.hedged else text
 
 
 def claims(
@@ -94,7 +76,7 @@ def claims(
     ``timed``: whether runs were made for claims on seconds
     """
     for one in comparisons:
-        quote = "" if one.hedged else one.quote
+        quote = QUOTES[one.quote] if one.quote and not one.hedged else ""
         for cost, unit in one.costs.items():
             if cost.timed and not timed:
                 continue
@@ -142,27 +124,23 @@ def _of_parts(evidence: Evidence) -> Evidence:
 def pair(groups: Groups, one: Comparison, cost: Axis, data: str) -> Evidence:
     """``less`` against ``more`` on a data set, to fixed shares of |x^0 - x*|^2."""
     logs = groups.get((data, one.less), []), groups.get((data, one.more), [])
-
     fewer = compare(_where(groups, data, cost), *logs, cost, ERROR, TARGETS, one.word)
-    counted = not cost.timed and cost is not ROUNDS
-    return _with_break_even(fewer, *logs) if counted and one.more == RIVAL else fewer
-
-
-def _with_break_even(payload: Evidence, less: Sequence[Log], more: Sequence[Log]) -> Evidence:
-    """With the break-even, told where ``less`` is not ahead."""
-    even = break_even(less, more, BYTES)
-    if even is None or payload.verdict is Verdict.HOLDS:
-        return payload
-    return with_note(payload, str(even).replace("\n", ", "), break_even=even.numbers())
+    counted = not cost.timed and cost is not ROUNDS and one.more == RIVAL
+    if not counted or fewer.verdict is Verdict.HOLDS:
+        return fewer
+    even = break_even(*logs, BYTES)  # told where ``less`` is not ahead
+    if even is None:
+        return fewer
+    return with_note(fewer, str(even).replace("\n", ", "), break_even=even.numbers())
 
 
 def norms(source: str, scheme: str, logs: Sequence[Log]) -> Claim:
     """B.2: what all norms but one add to a message; below 3% is nothing, as in a comparison."""
     groups = runs(logs)
     firsts = [(d, groups[d, scheme][0]) for d in data_sets(groups) if (d, scheme) in groups]
-    evidence = larger_half([_norms(_where(groups, data), log) for data, log in firsts])
+    evidence = verdicts.larger_half([_norms(_where(groups, data), log) for data, log in firsts])
     text = f"{scheme}: B norms are a negligible part of a message when d is larger"
-    return state(text, quotes(__file__)["norms"], source, evidence)
+    return state(text, QUOTES["norms"], source, evidence)
 
 
 def _norms(where: str, log: Log) -> Evidence:

@@ -6,11 +6,11 @@ from functools import partial
 from typing import Any
 
 from mpisim.analysis.claims import Claim
-from mpisim.analysis.study import Figure, Grid, Grids, Measurement, quotes
+from mpisim.analysis.study import Figure, Grid, Grids, Measurement
 from mpisim.runs.log.reader import Log
 
 from . import claims, fig3, schemes, seconds, table2
-from .claims import LARGER, MOST, Comparison
+from .claims import EVERY, LARGER, MOST, Comparison
 from .schemes import RIVAL, SPENT
 
 ROUNDS = ["run.rounds=5000", "run.log_every=10"]
@@ -26,14 +26,10 @@ A_RANK_EACH = Grid("seconds", {"quick": ALONE, "paper": ROUNDS, "two": TWO})
 SCALES: dict[str, list[str]] = {"quick": [], "paper": ROUNDS, "two": []}
 LONG = TO_BREAK_EVEN | {"two": TO_BREAK_EVEN["quick"]}
 PAPER = Grids((Grid("schemes", SCALES), Grid("quant", LONG), SECONDS))
-CODE = Grids(
-    (
-        Grid("code", {"quick": [], "paper": ROUNDS}, instead=A8A),
-        Grid("code-quant", TO_BREAK_EVEN, instead=A8A),
-    )
-)
+CODE_SCHEMES = Grid("code", {"quick": [], "paper": ROUNDS}, instead=A8A)
+CODE = Grids((CODE_SCHEMES, Grid("code-quant", TO_BREAK_EVEN, instead=A8A)))
 TABLE2 = Grid("table2", {"quick": [], "paper": ROUNDS})
-QUOTES = quotes(__file__)
+PUBLISHED = ", as in the published code"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,20 +55,13 @@ class Shown:
 
     def figures(self) -> Iterator[Figure]:
         """By the paper's text, with seconds, and by its published code."""
-        yield self._figure("", "", PAPER)
-        yield self._figure("code-", ", as in the published code", CODE)
-
-    def _figure(self, prefix: str, suffix: str, source: Grids) -> Figure:
         pair = (self.plus, RIVAL) if self.plus else ()
-        title = f"SAQ, Appendix {self.what}{suffix}"
-        draw: Any = partial(schemes.draw, title, self.curves, pair)
-        return Figure(
-            prefix + self.name,
-            self.title + suffix,
-            source,
-            draw,
-            partial(self.claims, source is PAPER),
-        )
+        for prefix, suffix, source in (("", "", PAPER), ("code-", PUBLISHED, CODE)):
+            name, title = prefix + self.name, self.title + suffix
+            draw: Any = partial(
+                schemes.draw, f"SAQ, Appendix {self.what}{suffix}", self.curves, pair
+            )
+            yield Figure(name, title, source, draw, partial(self.claims, source is PAPER))
 
     def claims(self, timed: bool, logs: Sequence[Log]) -> Iterator[Claim]:
         """What the paper says of the figure; of seconds where runs were ``timed``."""
@@ -82,6 +71,7 @@ class Shown:
             yield claims.norms(source, self.norms, logs)
 
 
+MATRICES, LEVELS = "smoothness matrices", "varying levels of blocks"
 # The captions of the appendix and its text number the figures differently; the names here are
 # those of the captions.
 SHOWN = [
@@ -92,8 +82,8 @@ SHOWN = [
         "B.2 (the caption's Figure 4, Figure 6 in the text)",
         ("DCGD (quant)", "DIANA (quant)", "DCGD+ (block quant+)", "DIANA+ (block quant+)"),
         (
-            Comparison("DCGD+ (block quant+)", "DCGD (quant)", QUOTES["outperform"], LARGER),
-            Comparison("DIANA+ (block quant+)", "DIANA (quant)", QUOTES["outperform"], LARGER),
+            Comparison("DCGD+ (block quant+)", "DCGD (quant)", "outperform", LARGER),
+            Comparison("DIANA+ (block quant+)", "DIANA (quant)", "outperform", LARGER),
         ),
         plus="DIANA+ (block quant+)",
         norms="DIANA+ (block quant+)",
@@ -105,27 +95,12 @@ SHOWN = [
         "B.3 and Figure 5",
         ("DIANA (quant)", "DIANA (block quant)", "DIANA+ (block quant)", "DIANA+ (block quant+)"),
         (
+            Comparison("DIANA (block quant)", "DIANA (quant)", "iterations", EVERY, "blocks", True),
             Comparison(
-                "DIANA (block quant)",
-                "DIANA (quant)",
-                QUOTES["iterations"],
-                brings="blocks",
-                hedged=True,
+                "DIANA+ (block quant)", "DIANA (block quant)", "either", EVERY, MATRICES, True
             ),
-            Comparison(
-                "DIANA+ (block quant)",
-                "DIANA (block quant)",
-                QUOTES["either"],
-                brings="smoothness matrices",
-                hedged=True,
-            ),
-            Comparison(
-                "DIANA+ (block quant+)",
-                "DIANA+ (block quant)",
-                "",
-                brings="varying levels of blocks",
-            ),
-            Comparison("DIANA+ (block quant+)", "DIANA (quant)", QUOTES["both"], brings="both"),
+            Comparison("DIANA+ (block quant+)", "DIANA+ (block quant)", brings=LEVELS),
+            Comparison("DIANA+ (block quant+)", "DIANA (quant)", "both", brings="both"),
         ),
         plus="DIANA+ (block quant+)",
     ),
@@ -136,12 +111,8 @@ SHOWN = [
         "B.2 (the captions' Figures 6 and 8, Figure 7 in the text)",
         ("DCGD (quant)", "DIANA (quant)", "DCGD+ (quant+)", "DIANA+ (quant+)"),
         (
-            Comparison(
-                "DCGD+ (quant+)", "DCGD (quant)", QUOTES["significant"], word="significantly"
-            ),
-            Comparison(
-                "DIANA+ (quant+)", "DIANA (quant)", QUOTES["significant"], word="significantly"
-            ),
+            Comparison("DCGD+ (quant+)", "DCGD (quant)", "significant", word="significantly"),
+            Comparison("DIANA+ (quant+)", "DIANA (quant)", "significant", word="significantly"),
         ),
         plus="DIANA+ (quant+)",
     ),
@@ -151,7 +122,7 @@ SHOWN = [
         "B.3: varying and fixed levels (Figure 7 by its caption, 6 in the text)",
         "B.3 (the caption's Figure 7, Figure 6 in the text)",
         ("DIANA+ (quant)", "DIANA+ (quant+)"),
-        (Comparison("DIANA+ (quant+)", "DIANA+ (quant)", QUOTES["varying"], MOST),),
+        (Comparison("DIANA+ (quant+)", "DIANA+ (quant)", "varying", MOST),),
     ),
     Shown(
         "fig8",
@@ -160,10 +131,8 @@ SHOWN = [
         "B.4 (Figure 8 in the text; the caption there is that of Figure 6)",
         ("DIANA+ (rand-τ+)", "DIANA+ (block quant+)", "DIANA+ (quant+)"),
         (
-            Comparison("DIANA+ (quant+)", "DIANA+ (rand-τ+)", QUOTES["always"], costs=SPENT),
-            Comparison(
-                "DIANA+ (block quant+)", "DIANA+ (rand-τ+)", QUOTES["beats"], LARGER, costs=SPENT
-            ),
+            Comparison("DIANA+ (quant+)", "DIANA+ (rand-τ+)", "always", costs=SPENT),
+            Comparison("DIANA+ (block quant+)", "DIANA+ (rand-τ+)", "beats", LARGER, costs=SPENT),
         ),
     ),
 ]

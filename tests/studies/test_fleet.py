@@ -1,5 +1,7 @@
 """The study of fleets: its quadratic against dense matrices, and its verdicts on known seconds."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -34,8 +36,7 @@ def test_the_quadratic_against_its_hessians(diagonal):
     assert pytest.approx(np.linalg.norm(mean, 2)) == form.L
     squares = np.mean([one @ one for one in H_i], axis=0)
     assert form.L_plus == pytest.approx(np.linalg.norm(squares, 2) ** 0.5)
-    apart = np.linalg.norm(squares - mean @ mean, 2) ** 0.5
-    assert form.L_pm == pytest.approx(apart)
+    assert form.L_pm == pytest.approx(np.linalg.norm(squares - mean @ mean, 2) ** 0.5)
     assert form.mu == pytest.approx(np.linalg.eigvalsh(mean)[0])
     # f is the same for every difference, and x* is its minimiser
     same = diagonal(dimension=d, difference=0.0, kappa=7.0)
@@ -63,20 +64,12 @@ def test_who_is_ahead():
 
 def test_a_multiple_of_the_theory_step_is_one_step(make_log):
     """Seeds split the data, so theory steps differ: the best seed was taken for the best step."""
-    runs = [
-        read(
-            make_log(
-                seed=seed, stepsize=f"{{ theory = {step} }}", attrs={"stepsize": step + seed / 10}
-            )
-        )
-        for seed in (1, 2)
-        for step in (4.0, 2.0, 8.0)
-    ]
-    steps = by_step(runs)
-    assert [{log.config["method"]["stepsize"]["theory"] for log in step} for step in steps] == [
-        *({2.0}, {4.0}, {8.0})
-    ]
-    assert list(map(len, steps)) == [2, 2, 2]
+    runs = []
+    for seed, step in product((1, 2), (4.0, 2.0, 8.0)):
+        of = {"stepsize": f"{{ theory = {step} }}", "attrs": {"stepsize": step + seed / 10}}
+        runs.append(read(make_log(seed=seed, **of)))
+    steps = [[log.config["method"]["stepsize"]["theory"] for log in of] for of in by_step(runs)]
+    assert steps == [[2.0] * 2, [4.0] * 2, [8.0] * 2]
 
 
 def test_a_cell_of_the_map_is_decided_against_all_others():

@@ -61,14 +61,10 @@ def make(make_log):
     return one
 
 
-def logs_of(*paths):
-    return [read(path) for path in paths]
-
-
 def test_break_even_by_hand(make):
     """R rounds of DIANA cost as much as 0.03 MB and R / 4 rounds: R = 40."""
-    paths = make("diana+", "block quant+", start=0.03, step=4.0), make("diana", "quant")
-    plus, rival = logs_of(*paths)
+    plus = read(make("diana+", "block quant+", start=0.03, step=4.0))
+    rival = read(make("diana", "quant"))
     result = schemes.break_even([plus], [rival], schemes.BYTES)
     assert result.predicted.round == pytest.approx(40)
     assert result.predicted.level == pytest.approx(np.exp(-2))
@@ -81,12 +77,10 @@ def test_break_even_by_hand(make):
 def figure_4(make, starts):
     sets = {"svmguide3": 22, "splice": 60, "w8a": 300}
     pairs = ("diana", "quant"), ("diana+", "block quant+")
-    return logs_of(
-        *(
-            make(*pair, data, d, starts[data] * (pair is pairs[1]), seed, ranks=ranks)
-            for (data, d), pair, seed, ranks in product(sets.items(), pairs, (1, 2), (None, 2))
-        )
-    )
+    return [
+        read(make(*pair, data, d, starts[data] * (pair is pairs[1]), seed, ranks=ranks))
+        for (data, d), pair, seed, ranks in product(sets.items(), pairs, (1, 2), (None, 2))
+    ]
 
 
 def claims_of(name, logs):
@@ -125,12 +119,11 @@ def test_seconds_of_two_workers_with_a_rank_each():
 
 
 def test_table_2(make):
-    paths = [
-        make(method, scheme, start=start, codec=codec, rounds=rounds)
+    logs = [
+        read(make(method, scheme, start=start, codec=codec, rounds=rounds))
         for method, scheme, start in (("diana", "quant", 0), ("diana+", "quant+", 0.005))
         for codec, rounds in (("elias", 100), ("e1", 100), ("entropy", 40))
     ]
-    logs = logs_of(*paths)
     result = table2.runs(logs)
     assert len(result) == 6
     assert table2.message_bits(logs[:3]) == pytest.approx([8e3 / 5] * 3)
@@ -141,13 +134,9 @@ def test_table_2(make):
     assert numbers["share"] == pytest.approx(0.005 / 5.005)  # in 5,000 rounds of 0.001
     assert numbers["negligible_from_round"] == pytest.approx(5 / 0.03)
     assert sent.verdict == "holds"
-    [log] = logs_of(make("diana+", "quant+", start=0.2))
-    late = table2._negligible("", log)
+    late = table2._negligible("", read(make("diana+", "quant+", start=0.2)))
     assert late.verdict == "does not hold" and late.numbers["share"] < 0.04
     table2.draw(logs).draw_without_rendering()
-
-
-ROOT = Path(__file__).parents[2]
 
 
 H = np.abs(np.random.default_rng(0).standard_normal((40, 50)))
@@ -160,15 +149,12 @@ def script(monkeypatch):
     return measure_fig3
 
 
-def form(script):
-    return LevelsForm(50, 40, script.PRECISION, 1 / H, script.ONE_BLOCK)
-
-
 def test_every_bit_is_the_string_coders(script):
     x = script.sparse_poisson(Streams(1), 3, 10, 0.5)
     draw = Draw(Streams(1), "up", 0, 0, 40)
     message = script.Given(H).bind(50, 40, script.PRECISION).compress(x, draw)
-    levels, bits = message.levels, script.bits_read(message, form(script))
+    form = LevelsForm(50, 40, script.PRECISION, 1 / H, script.ONE_BLOCK)
+    levels, bits = message.levels, script.bits_read(message, form)
     assert bits.tolist() == [32 + len(string_elias.triples(row)) for row in levels]
     assert ((levels > 0) <= (x > 0)).all() and (levels > 0).any(axis=1).all()
     unit = x / np.linalg.norm(x, axis=1, keepdims=True)
@@ -208,24 +194,19 @@ def test_claims_that_do_not_hold():
 
 def test_from_the_command_to_the_picture(monkeypatch, tmp_path, command):
     """`mpisim study` measures where there is no grid; `mpisim study --draw` draws what it left."""
-    _, figure = find("saq-fig3")
+    study, figure = find("saq-fig3")
+    folder = study.folder.resolve()
     monkeypatch.chdir(tmp_path)
     package = figure.source.module.rpartition(".")[0]
     monkeypatch.setattr(import_module(figure.source.module), "STEPS", 40)
     monkeypatch.setitem(figure.source.scales, "quick", 1)
-    folder = str(ROOT / "run" / "saq")
-
-    def message() -> str:
-        claims = read_claims(Path("figures/saq-fig3.claims.json"))
-        assert len(claims) > 0
-        return f"saq-fig3: {counts(claims)}\n"
-
+    picture = Path("figures/saq-fig3.png")
     output = command("study", folder, "fig3")
-    assert message() in output
+    claims = read_claims(Path("figures/saq-fig3.claims.json"))
+    assert len(claims) > 0 and f"saq-fig3: {counts(claims)}\n" in output
     assert import_module(f"{package}.fig3").read(Path("logs/saq-fig3")).vectors == 1
-    (tmp_path / "figures" / "saq-fig3.png").unlink()
-    output = command("study", "--draw", "saq-fig3")
-    assert message() in output
-    assert (tmp_path / "figures" / "saq-fig3.png").stat().st_size > 10_000
+    picture.unlink()
+    assert f"saq-fig3: {counts(claims)}\n" in command("study", "--draw", "saq-fig3")
+    assert picture.stat().st_size > 10_000
     line = command("study", folder, "fig3", "--scale", "huge", code=2)
     assert "--scale: unknown name 'huge'; known: paper, quick" in line

@@ -163,7 +163,7 @@ def two_grids(made, monkeypatch, tmp_path):
     """A study whose figure has two grids: runs side by side, and runs that are timed."""
     monkeypatch.chdir(tmp_path)
     grids = "Grids((Grid('bits'), Grid('timed')))"
-    figure = f"Figure('fig1', 'title', {grids}, lambda logs: style(), lambda logs: [])"
+    figure = f"Figure('fig1', 'title', {grids}, lambda logs: style())"
     style = "from matplotlib.figure import Figure as style\n"
     study = made(f"from mpisim.analysis.study import Grids\n{style}FIGURES = [{figure}]")
     for name, ranks in (("bits", {}), ("timed", {"ranks": "workers"})):

@@ -84,17 +84,15 @@ def repeated(grid: dict[str, Any], steps: dict[str, float]) -> dict[str, Any]:
 def draw(logs: Sequence[Log]) -> Any:
     """|grad f|^2 over bits and over modelled seconds, a curve for each method."""
     curves = by_key(logs, lambda log: name_of(log).removesuffix(" (groups = 1)"))
-    looks = dict(zip(curves, style.COLOURS, strict=False))
-
+    looks = {name: (colour, "-") for name, colour in zip(curves, style.COLOURS, strict=False)}
     with panels.styled():
         figure, (row,) = panels.grid(1, 2, PANEL)
         for panel, (x, label) in zip(row, AXES, strict=True):
-            for name, colour in looks.items():
-                panels.curve(panel, curves[name], x, GRADIENT, colour, "-")
+            for name, (colour, dash) in looks.items():
+                panels.curve(panel, curves[name], x, GRADIENT, colour, dash)
             panels.dress(panel, x, GRADIENT, label)
         row[0].set_ylabel(GRADIENT.label(logs[0]))
-        entries = panels.entries_of({name: (colour, "-") for name, colour in looks.items()})
-        panels.legend(figure, entries, columns=3)
+        panels.legend(figure, panels.entries_of(looks), columns=3)
     return figure
 
 

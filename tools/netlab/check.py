@@ -178,14 +178,12 @@ def timing(unlimited: tuple[Log, Log], slow: tuple[Log, Log], packets: int) -> T
     packets : that left the worker hosts in the further rounds at `SLOW`, each in a message of its
         own or without any
     """
-    axis, clock = (
-        ModelledSeconds("seconds", True, links=SLOW),
-        [log.column("seconds") for log in slow],
-    )
+    axis = ModelledSeconds("seconds", True, links=SLOW)
     few, many = (float(axis.values(log)[-1]) for log in unlimited)
-    counted = [int(log.columns["messages_up"][-1]) for log in slow]
-    alone = packets - (counted[1] - counted[0])
-    return Timing(float(clock[1][-1] - clock[0][-1]), 8 * HEADERS * alone / SLOW.up, many - few)
+    before, after = (float(log.column("seconds")[-1]) for log in slow)
+    sent_few, sent_many = (int(log.columns["messages_up"][-1]) for log in slow)
+    alone = packets - (sent_many - sent_few)
+    return Timing(after - before, 8 * HEADERS * alone / SLOW.up, many - few)
 
 
 def timings() -> Iterator[Claim]:
@@ -218,13 +216,12 @@ def claims_of(case: Experiment, counts: dict[str, Count]) -> Iterator[Claim]:
     rounds = case.rounds - FEW
     for what, count in counts.items():
         excess = count.ratio - 1
-        evidence = Evidence(
-            "",
-            f"{count.ledger / rounds:.0f} bytes a round, {excess:+.2%}; with headers of"
-            f" {count.packets / rounds:.1f} packets and envelopes {count.kernel / rounds:.0f}",
-            decided(abs(excess) <= TOLERANCE),
-            dataclasses.asdict(count) | {"rounds": rounds, "ratio": count.ratio},
+        measured = f"{count.ledger / rounds:.0f} bytes a round, {excess:+.2%}; with headers of"
+        measured += (
+            f" {count.packets / rounds:.1f} packets and envelopes {count.kernel / rounds:.0f}"
         )
+        numbers = dataclasses.asdict(count) | {"rounds": rounds, "ratio": count.ratio}
+        evidence = Evidence("", measured, decided(abs(excess) <= TOLERANCE), numbers)
         yield state(f"{case.name}: {what} what the ledger says", "", SOURCE, [evidence])
 
 

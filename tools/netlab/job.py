@@ -107,7 +107,7 @@ def require_open_mpi() -> None:
     if shutil.which("mpirun") is None:
         raise InputError("netlab: there is no mpirun on PATH")
     answer = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=False)
-    if "open mpi" not in answer.stdout.lower() and "prrte" not in answer.stdout.lower():
+    if not any(name in answer.stdout.lower() for name in ("open mpi", "prrte")):
         raise InputError("netlab: needs the mpirun of Open MPI; the one on PATH is not")
 
 

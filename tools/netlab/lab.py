@@ -103,7 +103,7 @@ class Lab:
 
     def counters(self, host: int) -> Counters:
         """The counters of the host's eth0 since the lab began."""
-        shown = _tool("ip", "-n", self.space(host), "-s", "-j", "link", "show", "dev", "eth0")
+        shown = _ip(self.space(host), "-s", "-j", "link", "show", "dev", "eth0")
         stats = json.loads(shown)[0]["stats64"]
         return Counters(*(stats[way][of] for way in ("tx", "rx") for of in ("bytes", "packets")))
 
@@ -113,18 +113,18 @@ class Lab:
         delays = [0.0, *(links.latency for links in self.links[1:])]
         relayed = any((*delays, *self.losses))
         if not relayed:
-            _tool("ip", "-n", switch, "link", "add", "bridge", "type", "bridge")
-            _tool("ip", "-n", switch, "link", "set", "bridge", "up")
+            _ip(switch, "link", "add", "bridge", "type", "bridge")
+            _ip(switch, "link", "set", "bridge", "up")
         for host in range(self.hosts):
             self._plug(host, switch, relayed)
             up, down = self._rates(host)
             _shape(self.space(host), "eth0", up)
             _shape(switch, f"port{host}", down)
             if any(self.losses):  # a segment at a time can be lost
-                _tool("ip", "-n", self.space(host), "link", "set", "eth0", "gso_max_segs", "1")
+                _ip(self.space(host), "link", "set", "eth0", "gso_max_segs", "1")
             elif relayed:  # windows that are open: the model leaves TCP's slow start out
                 route = ("route", "change", "10.77.0.0/24", "dev", "eth0", "initcwnd", "1000")
-                _tool("ip", "-n", self.space(host), *route)
+                _ip(self.space(host), *route)
                 buffers = f"for way in rmem wmem; do echo {BUFFERS} >tcp_$way; done"
                 _tool("ip", "netns", "exec", self.space(host), "sh", "-c", f"{IPV4}; {buffers}")
         if relayed:  # ends with the namespace
@@ -139,12 +139,12 @@ class Lab:
         (self.folder / f"host{host}").mkdir()  # for temporary files, which hosts must not share
         _add(space)
         link = ("link", "add", "eth0", "type", "veth", "peer", "name", port, "netns", switch)
-        _tool("ip", "-n", space, *link)
-        _tool("ip", "-n", space, "address", "add", f"{self.address(host)}/24", "dev", "eth0")
-        _tool("ip", "-n", space, "link", "set", "lo", "up")
-        _tool("ip", "-n", space, "link", "set", "eth0", "up")
+        _ip(space, *link)
+        _ip(space, "address", "add", f"{self.address(host)}/24", "dev", "eth0")
+        for device in ("lo", "eth0"):
+            _ip(space, "link", "set", device, "up")
         joined = () if relayed else ("master", "bridge")
-        _tool("ip", "-n", switch, "link", "set", port, *joined, "up")
+        _ip(switch, "link", "set", port, *joined, "up")
 
     def _rates(self, host: int) -> tuple[float, float]:
         """Bits a second that leave a host, and that come to it."""
@@ -171,7 +171,7 @@ def _shape(space: str, device: str, rate: float) -> None:
         # TCP hands the device packets larger than a frame, but tbf splits those above its burst,
         # which costs time
         size = str(min(max(FRAME, bucket - FRAME), LARGEST))
-        _tool("ip", "-n", space, "link", "set", device, "gso_max_size", size)
+        _ip(space, "link", "set", device, "gso_max_size", size)
 
 
 def refuse() -> None:
@@ -229,6 +229,11 @@ def _held(folder: Path) -> bool:
             return False
     except (Locked, OSError) as error:
         return isinstance(error, Locked)
+
+
+def _ip(space: str, *words: str) -> str:
+    """`ip` in a namespace."""
+    return _tool("ip", "-n", space, *words)
 
 
 def _tool(*command: str) -> str:

@@ -24,7 +24,12 @@ from mpisim.runs.sweep.points import SUMMARY, read_summary
 RISING = 1.5  # times the median of the tenth of the rows before: a run that ends so is rising
 TENTH = 10
 QUESTION = ("", "no quote: measured here")  # what is quoted, and from where
-TEXTS = {"fewer": "fewer {} than", "much": "much fewer {} than", "around": "about as many {} as"}
+TEXTS = {
+    "fewer": "fewer {} than",
+    "significantly": "significantly fewer {} than",
+    "much": "much fewer {} than",
+    "around": "about as many {} as",
+}
 T = TypeVar("T")
 
 
@@ -273,12 +278,22 @@ class Lines:
         """The claims `fewer` of pairs of lines, each with its word where that is another."""
         return lambda logs: (self.fewer(logs, *pair) for pair in pairs)
 
-    def fewer(self, logs: Sequence[Log], less: Line, more: Line, word: str = "fewer") -> Claim:
+    def fewer(
+        self,
+        logs: Sequence[Log],
+        less: Line,
+        more: Line,
+        word: str = "fewer",
+        y: Axis | None = None,
+        saying: tuple[str, str] = QUESTION,
+    ) -> Claim:
         """The claim that ``less`` needs less of the cost than ``more``, each with its best step.
 
         A panel in which one of them has runs, but no step that went well, is not decided.
 
         word : one of `TEXTS`, as in `compare`
+        y : what falls, where that is not what steps are tuned by
+        saying : quote and source
         """
         best, evidence = self.best(logs), []
         both = (less, more)
@@ -286,12 +301,12 @@ class Lines:
         for name in data_sets(best):
             a, b = best.get((name, less.label)), best.get((name, more.label))
             if a and b:
-                evidence.append(compare_steps(name, a, b, self.cost, self.y, word=word))
+                evidence.append(compare_steps(name, a, b, self.cost, y or self.y, word=word))
             elif {(name, line.label) for line in both} <= ran:
                 text = f"no step of {(more if a else less).label} went well on all seeds"
                 evidence.append(Evidence(name, text, Verdict.UNDECIDED))
         text = f"{less.label} needs {TEXTS[word].format(self.unit)} {more.label}"
-        return claims.state(text, *QUESTION, evidence)
+        return claims.state(text, *saying, evidence)
 
 
 def compare_steps(
