@@ -196,7 +196,6 @@ class SideChannel:
                 f" {holders}, or mpirun -n {n + comm.size - holders} at most"
             )
         self.starts = starts(n, comm.size, layout)
-        self.counts = np.diff(self.starts)  # the workers of each rank
         self.first = int(self.starts[self.rank])
         self.m = int(self.starts[self.rank + 1]) - self.first
         self.is_server = self.rank == 0

@@ -246,7 +246,4 @@ def phones(score: np.ndarray) -> np.ndarray:
     return exp(interpolated(log(PHONES)[None], np.zeros(len(score), np.int64), score))
 
 
-@cache
-def measured() -> Table:
-    """The one table, read when it is first needed."""
-    return Table()
+measured = cache(Table)  # the one table, read when it is first needed

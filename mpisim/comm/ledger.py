@@ -40,7 +40,8 @@ class Ledger:
     def counts(self) -> np.ndarray:
         """The totals by run and column, shape (runs, columns), int64."""
         _settle(self._counts, self._largest, self._of, self._rounds)
-        _charge_down(self._counts, self._down, self._framing_down)
+        self._counts[:, BITS_DOWN] += self._down
+        self._counts[:, FRAMING_DOWN] += self._framing_down
         self._down = self._framing_down = 0
         return self._counts
 
@@ -144,13 +145,6 @@ def _add_to(total, last, in_round, round, senders, payload):
         last[i] = round
         most = max(most, in_round[i])
     return most
-
-
-@njit(cache=True)
-def _charge_down(counts, payload, framing):
-    for run in range(counts.shape[0]):
-        counts[run, BITS_DOWN] += payload
-        counts[run, FRAMING_DOWN] += framing
 
 
 @njit(cache=True)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.comm.byzantine import Attack, Server
-from mpisim.comm.clock import COMPRESS, COMPUTE, EVALUATE, Clock
+from mpisim.comm.clock import COMPRESS, EVALUATE, Clock
 from mpisim.comm.communicators import Comm, OneProcess, SideChannel
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.ledger import Ledger
@@ -208,7 +208,6 @@ class Network(SideChannel):
         upload = Upload(compressor, draw, message)
         if self._observers and purpose == "up":
             self._report("up", rows, upload)
-            self.clock.to(COMPRESS)
         return upload
 
     def _attacked(
@@ -240,10 +239,7 @@ class Network(SideChannel):
 
         Shared randomness, the same on all ranks, no bits. Collective.
         """
-        count = 1
-        while not self.coin(p):
-            count += 1
-        return count
+        return next(k for k in count(1) if self.coin(p))
 
     def sample(self, r: int, replace: bool = True) -> np.ndarray:
         """r workers, drawn uniformly with replacement, or without, ascending: (r,), int64.
@@ -284,7 +280,6 @@ class Network(SideChannel):
         """Report this round's gradients (m, d), before compression. Collective."""
         if self._observers:
             self._report("fresh", g_i)
-            self.clock.to(COMPUTE)
 
     def estimated(self, g_hat: np.ndarray, g: np.ndarray) -> None:
         """Report the estimate (d,) that the server has, and the one that all workers decode.
@@ -293,10 +288,11 @@ class Network(SideChannel):
         """
         if self._observers:
             self._report("estimated", g_hat, g)
-            self.clock.to(COMPUTE)
 
     def _report(self, event: str, *values: Any) -> None:
-        """Call the observers' method ``event``."""
+        """Call the observers' method ``event``, and go on with the phase that it interrupts."""
+        phase = self.clock.phase
         self.clock.to(EVALUATE)
         for observer in self._observers:
             getattr(observer, event)(*values)
+        self.clock.to(phase)

@@ -10,6 +10,7 @@ import dataclasses
 from math import ceil, inf, sqrt
 
 from mpisim.core.numerics.functions import power
+from mpisim.theory.tables import round_up
 
 
 @dataclasses.dataclass
@@ -75,8 +76,7 @@ class Theorem64:
     def T(self, epsilon: float) -> float:
         """The least number of rounds, rounded up: (6.1)."""
         slow = 36 * self.M_1 * (self.M_3 + self.M_4 * power(self.sigma, 2) / self.n)
-        rounds = slow / power(epsilon, 2) + 3 * self.M_2 / epsilon
-        return max(1.0, float(ceil(rounds))) if rounds < inf else inf
+        return round_up(slow / power(epsilon, 2) + 3 * self.M_2 / epsilon)
 
     def bound(self, T: float, alpha: float, tau: int) -> float:
         """(B.22): min_t E|grad f(x_t)|^2 is at most this, if alpha <= nu / (4 C C_1)."""

@@ -99,16 +99,14 @@ def _best_p(case: Case, method: str, k: int) -> Choice:
     def bits(log_p: float) -> float:
         return at(case, method, float(np.exp(log_p)), k).bits
 
-    grid = np.geomspace(
-        1e-4 * with_compressor(case.setting, method, k).zeta / case.setting.d, 1.0, GRID
-    )
+    density = with_compressor(case.setting, method, k).zeta / case.setting.d
+    grid = np.geomspace(1e-4 * density, 1.0, GRID)
     tried = [at(case, method, p, k) for p in grid.tolist()]
     i = int(np.argmin([one.bits for one in tried]))
     low, high = np.log(grid[max(i - 1, 0)]), np.log(grid[min(i + 1, GRID - 1)])
     least = minimize_scalar(bits, bounds=(low, high), method="bounded")
-    return min(
-        tried[i], at(case, method, min(1.0, float(np.exp(least.x))), k), key=lambda c: c.bits
-    )
+    refined = at(case, method, min(1.0, float(np.exp(least.x))), k)
+    return min(tried[i], refined, key=lambda c: c.bits)
 
 
 def at(case: Case, method: str, p: float, k: int) -> Choice:

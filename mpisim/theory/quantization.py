@@ -111,10 +111,8 @@ def probabilities(diagonal: np.ndarray, tau: float, n_mu: float = 0.0) -> np.nda
         middle = (low + high) / 2
         if not low < middle < high:
             break
-        if float((w / (w + middle)).sum()) > tau:
-            low = middle
-        else:
-            high = middle
+        above = float((w / (w + middle)).sum()) > tau
+        low, high = (middle, high) if above else (low, middle)
     p[sent] = w / (w + high)
     return p
 

@@ -32,7 +32,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from functools import cached_property
-from math import ceil, inf, log, log1p, sqrt
+from math import inf, log, log1p, sqrt
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -40,6 +40,7 @@ import numpy as np
 from mpisim.core.errors import InputError
 from mpisim.theory import quantization, stepsizes
 from mpisim.theory.setting import Setting, Step
+from mpisim.theory.tables import round_up
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,8 +67,7 @@ class Rate:
 
     def rounds(self, epsilon: float) -> float:
         """The least K with (1 - rho)^K <= epsilon, at least 1."""
-        rounds = max(0.0, -log(epsilon)) * self.e_fold
-        return max(1.0, float(ceil(rounds))) if rounds < inf else inf
+        return round_up(max(0.0, -log(epsilon)) * self.e_fold)
 
 
 def theorem_1(setting: Setting, omega_max: float | None) -> Rate:

@@ -16,12 +16,11 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
-from time import sleep
 from typing import Any, TypeVar
 
 from mpi4py import MPI
 
-from mpisim.comm.communicators import asleep
+from mpisim.comm.communicators import asleep, meet
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 from tests import resumes
@@ -65,7 +64,7 @@ def compare(groups: dict[int, MPI.Intracomm], folder: Path, seed: int | None) ->
                 run_tables(placed, one if ranks == 1 else log, groups[ranks], force=True)
             if world.rank == 0 and ranks > 1:
                 different += report(differences(one, log), f"on {ranks} ranks, {layout}: {tables}")
-            meet(world)
+            meet(world, lambda: None)
     if world.rank == 0:
         print(f"{count} experiments, {different} differences")
     return different
@@ -89,7 +88,7 @@ def compare_resumed(groups: dict[int, MPI.Intracomm], folder: Path, seed: int | 
         ):
             if world.rank < ranks:
                 run_tables(tables | {"run": run}, log, groups[ranks], force=not again, resume=again)
-            meet(world)
+            meet(world, lambda: None)
         if world.rank == 0:
             text = f"{name} on {before} ranks, then {after} {layout}"
             different += report(differences(full, parts), text)
@@ -131,13 +130,6 @@ def compare_bytes(comm: MPI.Intracomm) -> int:
             alike = alike and bits["framing_bits_up"] <= 9 * setup.star.n * (32 + 8)
             different += report([] if alike else ["the ledger"], f"from MPI's bytes: {compressor}")
     return different
-
-
-def meet(comm: MPI.Intracomm) -> None:
-    """A barrier at which ranks sleep: those that wait leave the cores to those that run."""
-    request = comm.Ibarrier()
-    while not request.Test():
-        sleep(0.005)
 
 
 def report(names: list[str], text: str) -> int:

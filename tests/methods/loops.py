@@ -1,6 +1,7 @@
 """Plain loops: losses by the book on the shards of clients, draws by their addresses, AMSGrad."""
 
 from collections.abc import Iterator
+from itertools import count
 
 import numpy as np
 
@@ -76,6 +77,13 @@ class Loop:
 
     def coin(self, p, number=0):
         return philox.uniform(SEED, purpose_key("coin"), self.k, number) < p
+
+    def steps(self, p):
+        """The steps of a round that ends when a coin shows 1."""
+        for number in count():
+            yield
+            if self.coin(p, number):
+                return
 
     def clients(self, r):
         """Who takes part, drawn without replacement."""

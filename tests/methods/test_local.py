@@ -2,6 +2,7 @@
 
 import copy
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -66,10 +67,6 @@ def fedavg(loop, d, mu=0.0):
     return x
 
 
-def fedprox(loop, d):
-    return fedavg(loop, d, MU)
-
-
 def scaffold(loop, d, option="II"):
     x, c, c_i = np.zeros(d), np.zeros(d), np.zeros((N, d))
     for loop.k in range(ROUNDS):
@@ -90,15 +87,11 @@ def scaffold(loop, d, option="II"):
     return x
 
 
-def scaffold_1(loop, d):
-    return scaffold(loop, d, "I")
-
-
 CASES = {
     "fedavg": (fedavg, {}),
-    "fedprox": (fedprox, {"mu": MU}),
+    "fedprox": (partial(fedavg, mu=MU), {"mu": MU}),
     "scaffold": (scaffold, {}),
-    "scaffold I": (scaffold_1, {"option": "I"}),
+    "scaffold I": (partial(scaffold, option="I"), {"option": "I"}),
 }
 
 

@@ -23,12 +23,6 @@ FACTORS = [1.0, 1.5, 2.25, 3.0, 10.0, 400.0]  # the last one is late in every ro
 UP, DOWN, LATENCY, SECONDS = 1e6, 4e6, 0.01, 2e-4
 FLEET = {"links": "1mbit/4mbit,10ms", "devices": FACTORS, "seconds": SECONDS, "simulate": True}
 LOSSY = FLEET | {"availability": 0.8, "dropout": 0.25, "deadline": 1.0}
-METHODS = {
-    "fedavg": {"local_steps": 2, "participants": 4},
-    "pp-marina": {"p": 0.3, "participants": 4},
-    "diana": {"alpha": 0.4},
-    "dasha": {"a": 0.6},
-}
 
 
 def tables(name, keys, fleet=None, compressor=None, l2=L2, **run):
@@ -131,14 +125,19 @@ def dasha(loop):
         loop.step(g_i.mean(axis=0))
 
 
-LOOPS = {"fedavg": fedavg, "pp-marina": pp_marina, "diana": diana, "dasha": dasha}
+METHODS = {
+    "fedavg": (fedavg, {"local_steps": 2, "participants": 4}),
+    "pp-marina": (pp_marina, {"p": 0.3, "participants": 4}),
+    "diana": (diana, {"alpha": 0.4}),
+    "dasha": (dasha, {"a": 0.6}),
+}
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_rounds_and_seconds_are_those_of_a_plain_loop(name, tmp_path):
-    end = run_tables(tables(name, METHODS[name], LOSSY), tmp_path / "log.h5")
-    loop = Loop()
-    LOOPS[name](loop)
+    (plain, keys), loop = METHODS[name], Loop()
+    end = run_tables(tables(name, keys, LOSSY), tmp_path / "log.h5")
+    plain(loop)
     rows = columns(tmp_path / "log.h5")
     assert end.x == pytest.approx(loop.x, rel=1e-9, abs=1e-12)
     assert rows["simulated_seconds"] == pytest.approx(loop.times, rel=1e-12)
@@ -147,7 +146,7 @@ def test_rounds_and_seconds_are_those_of_a_plain_loop(name, tmp_path):
 
 
 def test_a_log_with_a_simulated_clock_has_no_other(tmp_path):
-    run_tables(tables("diana", METHODS["diana"], FLEET, rounds=2), tmp_path / "log.h5")
+    run_tables(tables("diana", {"alpha": 0.4}, FLEET, rounds=2), tmp_path / "log.h5")
     with pytest.raises(InputError, match="see its column simulated_seconds"):
         rounds_of(read(tmp_path / "log.h5"), Fleet("1mbit"))
 

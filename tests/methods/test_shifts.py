@@ -12,6 +12,7 @@ from mpisim.wire.signs import Flags, FlagsForm
 from tests.compressors.cases import DOUBLE
 from tests.helpers import run_tables
 from tests.methods.loops import SEED, Loop, N, near, top
+from tests.methods.test_downlink import CASES as DOWN
 from tests.methods.test_downlink import GAMMA, RANDK, ROUNDS, TOPK, tables
 
 
@@ -72,7 +73,7 @@ def canita(loop, alpha=0.1, p=0.3):
     return w
 
 
-CASES = {
+CASES = DOWN | {
     "canita": (canita, {"alpha": 0.1, "p": 0.3}, RANDK),
     "adiana": (adiana, {"alpha": 0.1, "p": 0.3, "mu": 0.1}, RANDK),
     "ef21-sgdm": (ef21_sgdm, {"eta": 0.3}, TOPK),
@@ -137,12 +138,9 @@ def locodl(loop):
     y, u, v = np.zeros(loop.d), np.zeros((N, loop.d)), np.zeros(loop.d)
     omega = loop.d / 20 - 1
     for loop.k in range(ROUNDS):
-        number, done = 0, False
-        while not done:
+        for _ in loop.steps(P):
             x = x - GAMMA * (loop.gradients(x) - MU * x - u)
             y = y - GAMMA * (MU * y - v)
-            done = loop.coin(P, number)
-            number += 1
         d_i = loop.randk(x - y, "up")
         d = d_i.mean(axis=0) / 2
         x = (1 - RHO) * x + RHO * (y + d)
@@ -179,11 +177,9 @@ def who_sends(loop, k, s, c):
 def tamuna(loop, s, c):
     x, h = np.zeros(loop.d), np.zeros((N, loop.d))
     for loop.k in range(ROUNDS):
-        x_i, number, done = np.tile(x, (N, 1)), 0, False
-        while not done:
+        x_i = np.tile(x, (N, 1))
+        for _ in loop.steps(P_TAMUNA):
             x_i = x_i - GAMMA * (loop.gradients(x_i) - h)
-            done = loop.coin(P_TAMUNA, number)
-            number += 1
         clients, mask = who_sends(loop, loop.k, s, c)
         assert (mask.sum(axis=0) == s).all() and np.ptp(mask.sum(axis=1)) <= 1
         x = (mask * x_i[clients]).sum(axis=0) / s
@@ -259,11 +255,8 @@ def byz_dasha_page(loop, rule, p=0.3, a=0.2, B=7):
         if loop.coin(p):
             new = loop.every(x)
         else:
-            batch = Draw(Streams(SEED), "batch", loop.k, 0, N).samples(np.full(N, loop.m), B)
-            change = [
-                loop.gradient(i, x, r) - loop.gradient(i, old, r) for i, r in enumerate(batch)
-            ]
-            new = h + np.array(change)
+            batch = loop.samples(B)
+            new = h + loop.every(x, batch) - loop.every(old, batch)
         g = g + loop.randk(new - h - a * (g - h), "up")
         h = new
     return x

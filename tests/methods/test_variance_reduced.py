@@ -18,28 +18,20 @@ from tests.methods.loops import SEED, Loop, near
 ROUNDS, GAMMA = 60, 0.7
 
 
-def vr_marina(f, p, b):
-    """Algorithm 2; with n = 1 it is PAGE (Li et al., 2020)."""
-    x, g = np.zeros(f.d), f.every(np.zeros(f.d)).mean(axis=0)
-    for f.k in range(1, ROUNDS + 1):
-        old, x = x, x - GAMMA * g
-        if f.coin(p):
-            g = f.every(x).mean(axis=0)
-        else:
-            batch = f.batch(b)
-            g = g + (f.every(x, batch) - f.every(old, batch)).mean(axis=0)
-    return x
+def vr_marina(f, p, b, big=0, start=0):
+    """Algorithm 2, with ``big`` Algorithm 3; with n = 1 it is PAGE (Li et al., 2020)."""
 
+    def full(x, size):
+        return f.every(x, f.samples(size, "big batch") if big else None).mean(axis=0)
 
-def online(f, p, b, big, start):
     x = np.zeros(f.d)
-    g = f.every(x, f.samples(start, "big batch")).mean(axis=0)
+    g = full(x, start)
     for f.k in range(1, ROUNDS + 1):
         old, x = x, x - GAMMA * g
         if f.coin(p):
-            g = f.every(x, f.samples(big, "big batch")).mean(axis=0)
+            g = full(x, big)
         else:
-            batch = f.samples(b)
+            batch = f.samples(b) if big else f.batch(b)
             g = g + (f.every(x, batch) - f.every(old, batch)).mean(axis=0)
     return x
 
@@ -141,7 +133,7 @@ CASES = {  # the loop, with its arguments, and the method's other keys
     ),
     "vr-marina": (partial(vr_marina, p=0.2, b=11), {"p": 0.2, "batch": 11}),
     "vr-marina-online": (
-        partial(online, p=0.2, b=11, big=50, start=70),
+        partial(vr_marina, p=0.2, b=11, big=50, start=70),
         {"p": 0.2, "first_batch": 70} | ONLINE,
     ),
     "vr-diana": (partial(vr_diana, p=0.1, b=11), {"p": 0.1, "batch": 11, "alpha": 0.3}),

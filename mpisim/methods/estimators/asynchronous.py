@@ -20,7 +20,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 from mpisim.core.state import PerWorker, Shared
 from mpisim.methods.estimators.base import estimator, unbiased
-from mpisim.methods.estimators.batches import Clocked, batch_size, client_seconds
+from mpisim.methods.estimators.batches import Clients, Clocked, clients_of
 
 EQUAL = Fleet("unlimited", seconds=1.0)
 SYNCHRONOUS = ("availability", "dropout", "deadline", "invited")  # keys of rounds that wait
@@ -52,11 +52,10 @@ class Asynchronous(Clocked):
                 raise InputError(f"fleet.{key}: is not allowed with method {self.name!r}")
         if self.one_by_one:
             self._require_honest_means()
-        if self.batch is not None:
-            self.b = batch_size(self.batch, self.oracle.samples, "batch")
+        self.b = None if self.batch is None else self.batch_size("batch")
         rows = star.all_workers(self.oracle.rows[:, None])[:, 0]
-        samples = self.local_steps * (rows if self.batch is None else self.b)
-        self.timing = t = client_seconds(self, fleet, samples)
+        samples = self.local_steps * (rows if self.b is None else self.b)
+        self.timing = t = self.client_seconds(fleet, samples)
         self.down, self.computing, self.up = t.latency + t.down, t.computing, t.latency + t.up
 
     def _require_honest_means(self) -> None:
@@ -81,8 +80,7 @@ class Asynchronous(Clocked):
             return
         star = self.star
         x = star.broadcast(x, clients=workers)
-        here = workers[(workers >= star.first) & (workers < star.first + star.m)] - star.first
-        self.point[here] = x
+        self.point[clients_of(star, workers).local] = x
         self.since[workers] = star.round
         self.arrives[workers] = self.now + self.down[workers] + (self.computing + self.up)[workers]
 
@@ -95,28 +93,17 @@ class Asynchronous(Clocked):
         i, star = int(np.argmin(self.arrives)), self.star
         self.now, self.arrives[i] = float(self.arrives[i]), inf
         self.spent = self.spent + float(self.computing[i])
-        clients = np.array([i])
-        local = clients[(clients >= star.first) & (clients < star.first + star.m)] - star.first
-        v_i = self.message(self.point[local], clients, local)
-        return i, star.mean(star.compress(self.compressor, v_i, clients=clients))
+        clients = clients_of(star, np.array([i]))
+        v_i = self.message(self.point[clients.local], clients)
+        return i, star.mean(star.compress(self.compressor, v_i, clients=clients.S))
 
-    def message(self, x_i: np.ndarray, clients: np.ndarray, local: np.ndarray) -> np.ndarray:
+    def message(self, x_i: np.ndarray, clients: Clients) -> np.ndarray:
         """What a worker sends from its point: x_i (1, d), or (0, d) where it is of another rank."""
-        return self.gradient(x_i, clients, local)
-
-    def gradient(self, x_i: np.ndarray, clients: np.ndarray, local: np.ndarray) -> np.ndarray:
-        """Minibatch gradients at x_i, full ones without ``batch``."""
-        if self.batch is None:
-            return self.oracle.gradients(x_i, local)
-        batch = self.star.draw("batch", clients).batches(self.oracle.rows[local], self.b)
-        return self.oracle.batch_gradients(x_i, batch, local)
+        return self.gradients_at(x_i, clients, self.b)
 
     def age(self, i: int) -> int:
         """Steps of the server since worker i got its point."""
         return int(self.star.round - self.since[i])
-
-    def batch_sizes(self) -> dict[str, int]:
-        return {} if self.batch is None else {"batch": self.b}
 
 
 @estimator("asynchronous-sgd")
@@ -218,10 +205,10 @@ class FedBuff(Asynchronous):
         require(0 < eta_g < inf, "method.server_stepsize", eta_g, "a finite number > 0")
         super().check()
 
-    def message(self, x_i: np.ndarray, clients: np.ndarray, local: np.ndarray) -> np.ndarray:
+    def message(self, x_i: np.ndarray, clients: Clients) -> np.ndarray:
         y_i = x_i
         for _ in range(self.local_steps):
-            y_i = y_i - self.star.stepsize * self.gradient(y_i, clients, local)
+            y_i = y_i - self.star.stepsize * self.gradients_at(y_i, clients, self.b)
         return x_i - y_i
 
     def estimate(self, x: np.ndarray) -> np.ndarray:

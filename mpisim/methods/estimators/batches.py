@@ -25,29 +25,6 @@ from mpisim.wire.values import DenseForm
 First = int | float | Literal["published"] | None
 
 
-def batch_size(value: int | float, samples: int, key: str) -> int:
-    """b' from a ``[method]`` key: a number of samples, or a share of a worker's, rounded up.
-
-    ``samples``: m, the least number of any worker. `InputError` unless 1 <= b' <= m.
-    """
-    b = ceil(value * samples) if isinstance(value, float) and 0 < value < 1 else value
-    allowed = f"an integer from 1 to m = {samples}, or a share of m between 0 and 1"
-    require(isinstance(b, int) and 1 <= b <= samples, f"method.{key}", value, allowed)
-    return int(b)
-
-
-def first_batch_size(its: Estimator, value: First, b: int, big: int, factor: float = 1) -> int:
-    """Samples of the first gradients, from the key ``first_batch``: ``big`` unless given.
-
-    "published" is max(``big``, ``factor`` omega b), from the published code of DASHA,
-    `config_libsvm_zero_marina.py`. It counts gradients of b samples, and omega is RandK's there.
-    """
-    if isinstance(value, str):
-        omega = unbiased(its.compressor, its.compressor.omega, "first_batch", value)
-        return max(big, b * int(factor * omega))
-    return big if value is None else batch_size(value, its.oracle.samples, "first_batch")
-
-
 @dataclasses.dataclass(frozen=True)
 class Clients:
     """The clients S of a round: their numbers over all ranks (None: all of them), and this rank's,
@@ -58,12 +35,6 @@ class Clients:
 
 
 EVERYONE = Clients(None, None)
-
-
-def sampled_gradients(its: Estimator, x: np.ndarray, size: int) -> np.ndarray:
-    """Means over ``size`` samples that each worker draws with replacement, shape (m, d)."""
-    batch = its.star.draw("big batch").samples(its.oracle.rows, size)
-    return its.oracle.batch_gradients(x, batch)
 
 
 def require_participants(star: Star, r: int | None) -> None:
@@ -86,23 +57,62 @@ def clients_of(star: Star, S: np.ndarray | None) -> Clients:
     return Clients(S, S[begin:end] - first)
 
 
-def gradients_at(
-    its: Estimator, y_i: np.ndarray, clients: Clients, b: int | None = None
-) -> np.ndarray:
-    """g_i(y_i) of the clients, shape (clients, d), from minibatches of b samples, or full.
+def batch_size(value: int | float, samples: int, key: str) -> int:
+    """b' from a ``[method]`` key: a number of samples, or a share of a worker's, rounded up.
 
-    y_i : one point (d,), or one for each client
+    ``samples``: m, the least number of any worker. `InputError` unless 1 <= b' <= m.
     """
-    local, oracle = clients.local, its.oracle
-    if b is None:
-        return oracle.gradients(y_i, local)
-    rows = oracle.rows if local is None else oracle.rows[local]
-    batch = its.star.draw("batch", clients.S).batches(rows, b)
-    return oracle.batch_gradients(y_i, batch, local)
+    b = ceil(value * samples) if isinstance(value, float) and 0 < value < 1 else value
+    allowed = f"an integer from 1 to m = {samples}, or a share of m between 0 and 1"
+    require(isinstance(b, int) and 1 <= b <= samples, f"method.{key}", value, allowed)
+    return int(b)
+
+
+class Minibatches(Estimator):
+    """What methods with the keys ``batch`` and ``big_batch`` share."""
+
+    def batch_size(self, key: str) -> int:
+        """The samples behind a key of this method."""
+        return batch_size(getattr(self, key), self.oracle.samples, key)
+
+    def batch_sizes(self) -> dict[str, int]:
+        given = (k for k in ("batch", "big_batch") if getattr(self, k, None) is not None)
+        return {key: self.batch_size(key) for key in given}
+
+    def first_batch_size(self, value: First, b: int, big: int, factor: float = 1) -> int:
+        """Samples of the first gradients, from the key ``first_batch``: ``big`` unless given.
+
+        "published" is max(``big``, ``factor`` omega b), from the published code of DASHA,
+        `config_libsvm_zero_marina.py`. It counts gradients of b samples, and omega is RandK's
+        there.
+        """
+        if isinstance(value, str):
+            omega = unbiased(self.compressor, self.compressor.omega, "first_batch", value)
+            return max(big, b * int(factor * omega))
+        return big if value is None else self.batch_size("first_batch")
+
+    def sampled_gradients(self, x: np.ndarray, size: int) -> np.ndarray:
+        """Means over ``size`` samples that each worker draws with replacement, shape (m, d)."""
+        batch = self.star.draw("big batch").samples(self.oracle.rows, size)
+        return self.oracle.batch_gradients(x, batch)
+
+    def gradients_at(
+        self, y_i: np.ndarray, clients: Clients = EVERYONE, b: int | None = None
+    ) -> np.ndarray:
+        """g_i(y_i) of the clients, shape (clients, d), from minibatches of b samples, or full.
+
+        y_i : one point (d,), or one for each client
+        """
+        local, oracle = clients.local, self.oracle
+        if b is None:
+            return oracle.gradients(y_i, local)
+        rows = oracle.rows if local is None else oracle.rows[local]
+        batch = self.star.draw("batch", clients.S).batches(rows, b)
+        return oracle.batch_gradients(y_i, batch, local)
 
 
 @dataclasses.dataclass
-class Stochastic(Estimator):
+class Stochastic(Minibatches):
     """An estimator with full or, with the key ``batch``, stochastic gradients.
 
     batch : tau, a number of samples or a share of m, drawn in every round, without replacement
@@ -113,27 +123,21 @@ class Stochastic(Estimator):
     direction = "up"
 
     def check(self) -> None:
-        if self.batch is not None:
-            self.tau = batch_size(self.batch, self.oracle.samples, "batch")
-
-    def batch_sizes(self) -> dict[str, int]:
-        return {} if self.batch is None else {"batch": self.tau}
+        self.tau = None if self.batch is None else self.batch_size("batch")
 
     def gradients(self, x: np.ndarray) -> np.ndarray:
         """g_i at x, shape (m, d)."""
-        g_i = self._stochastic(x) if self.batch is not None else self.oracle.gradients(x)
+        g_i = self.gradients_at(x, EVERYONE, self.tau)
         self.star.fresh(g_i)
         return g_i
 
     def lazy_gradients(self, x: np.ndarray) -> np.ndarray | LazyGradients:
         """The same, but full gradients are computed where they are needed, if the problem can."""
-        g_i = self._stochastic(x) if self.batch is not None else self.oracle.lazy_gradients(x)
+        if self.tau is not None:
+            return self.gradients(x)
+        g_i = self.oracle.lazy_gradients(x)
         self.star.fresh(g_i)
         return g_i
-
-    def _stochastic(self, x: np.ndarray) -> np.ndarray:
-        batch = self.star.draw("batch").batches(self.oracle.rows, self.tau)
-        return self.oracle.batch_gradients(x, batch)
 
     def theory_step(self, setting: Setting) -> Step:
         full = self.batch is None and self.direction == "up"
@@ -158,31 +162,7 @@ class Timing(NamedTuple):
     dense: np.ndarray
 
 
-def client_seconds(its: Estimator, fleet: Fleet, samples: np.ndarray | int) -> Timing:
-    """Seconds of the clients; `InputError` for a fleet or a compressor without simulated ones.
-
-    samples : of the computing, of each client (n,) or of all
-    """
-    star = its.star
-    if isinstance(fleet.seconds, str):
-        raise InputError(
-            f"fleet.seconds: {fleet.seconds!r} is not allowed with method {its.name!r}, whose"
-            " clock is simulated; it must be a number, the seconds of a sample"
-        )
-    c, d = fleet.clients(np.arange(star.n)), its.compressor.d
-    sizes = its.compressor.form(star.draw("length")).sizes
-    if sizes is None:
-        raise InputError(
-            f"compressor.name: {its.compressor.name!r} is not allowed with method"
-            f" {its.name!r}: its messages differ in length"
-        )
-    up = star.all_workers(8.0 * np.broadcast_to(sizes, star.m)[:, None])[:, 0]
-    dense = on_wire(8.0 * np.asarray(DenseForm.of(d, 1, star.precision).sizes), 1)
-    computing = fleet.seconds * samples * c.factor
-    return Timing(c.latency, dense / c.down, computing, on_wire(up, 1) / c.up, dense / c.up)
-
-
-class Clocked(Estimator):
+class Clocked(Minibatches):
     """A method whose rounds take seconds on the clock of a fleet."""
 
     now = Shared("seconds on the clock of a simulated fleet")
@@ -192,6 +172,29 @@ class Clocked(Estimator):
     def idle_share(self) -> float:
         """The share of the workers' seconds that no message that arrived was computed in."""
         return 1.0 - self.spent / (self.star.n * self.now) if self.now > 0 else 0.0
+
+    def client_seconds(self, fleet: Fleet, samples: np.ndarray | int) -> Timing:
+        """Seconds of the clients; `InputError` for a fleet or a compressor without simulated ones.
+
+        samples : of the computing, of each client (n,) or of all
+        """
+        star = self.star
+        if isinstance(fleet.seconds, str):
+            raise InputError(
+                f"fleet.seconds: {fleet.seconds!r} is not allowed with method {self.name!r}, whose"
+                " clock is simulated; it must be a number, the seconds of a sample"
+            )
+        c, d = fleet.clients(np.arange(star.n)), self.compressor.d
+        sizes = self.compressor.form(star.draw("length")).sizes
+        if sizes is None:
+            raise InputError(
+                f"compressor.name: {self.compressor.name!r} is not allowed with method"
+                f" {self.name!r}: its messages differ in length"
+            )
+        up = star.all_workers(8.0 * np.broadcast_to(sizes, star.m)[:, None])[:, 0]
+        dense = on_wire(8.0 * np.asarray(DenseForm.of(d, 1, star.precision).sizes), 1)
+        computing = fleet.seconds * samples * c.factor
+        return Timing(c.latency, dense / c.down, computing, on_wire(up, 1) / c.up, dense / c.up)
 
 
 class Participation(Clocked):
@@ -211,7 +214,7 @@ class Participation(Clocked):
         if fleet := self.star.simulated:
             if fleet.invited is not None:
                 raise InputError("fleet.invited: is not allowed with fleet.simulate")
-            self.timing = client_seconds(self, fleet, self.samples_of())
+            self.timing = self.client_seconds(fleet, self.samples_of())
             # of a client's taking part, apart from the deadline
             self.p_a = fleet.availability * (1 - fleet.dropout)
 

@@ -12,14 +12,7 @@ from mpisim.comm.star import Upload
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import Theory, estimator, probability, unbiased
-from mpisim.methods.estimators.batches import (
-    First,
-    Participation,
-    batch_size,
-    clients_of,
-    first_batch_size,
-    sampled_gradients,
-)
+from mpisim.methods.estimators.batches import First, Participation, clients_of
 from mpisim.theory import dasha
 from mpisim.theory.setting import Setting, Step
 from mpisim.theory.tables import Case, Guarantee
@@ -135,8 +128,9 @@ class DashaPage(Dasha):
 
     def check(self) -> None:
         super().check()
-        self.B = batch_size(self.batch, self.oracle.samples, "batch")
-        self.p = probability(self.p, dasha.page_probability(self.B, self.oracle.samples))
+        self.B = self.batch_size("batch")
+        # that of the published code, `ZeroMarinaPageMasterAlgorithm`
+        self.p = probability(self.p, self.B / (self.oracle.samples + self.B))
 
     def first(self, x: np.ndarray) -> np.ndarray:
         return self.oracle.gradients(x)
@@ -146,9 +140,6 @@ class DashaPage(Dasha):
             return self.oracle.gradients(x)
         batch = self.star.draw("batch").samples(self.oracle.rows, self.B)
         return self.h_i + self.oracle.batch_changes(x, old, batch)
-
-    def batch_sizes(self) -> dict[str, int]:
-        return {"batch": self.B}
 
     def theory_step(self, setting: Setting) -> Step:
         return dasha.page(setting, float(self.a), float(self.p), self.B)
@@ -200,25 +191,21 @@ class DashaOnline(Dasha):
 
     def check(self) -> None:
         super().check()
-        self.B = batch_size(self.batch, self.oracle.samples, "batch")
-        self.big_B = batch_size(self.big_batch, self.oracle.samples, "big_batch")
+        self.B, self.big_B = self.batch_size("batch"), self.batch_size("big_batch")
         factor = self.first_factor()
-        self.first_B = first_batch_size(self, self.first_batch, self.B, self.big_B, factor)
+        self.first_B = self.first_batch_size(self.first_batch, self.B, self.big_B, factor)
         self.first_batch = self.first_batch and self.first_B
 
     def first_factor(self) -> float:
         """Of omega B in the "published" first batch."""
         return 1.0
 
-    def batch_sizes(self) -> dict[str, int]:
-        return {"batch": self.B, "big_batch": self.big_B}
-
     def samples(self) -> np.ndarray:
         """xi_i^{t+1}: sample numbers, shape (m, B)."""
         return self.star.draw("batch").samples(self.oracle.rows, self.B)
 
     def first(self, x: np.ndarray) -> np.ndarray:
-        return sampled_gradients(self, x, self.first_B)
+        return self.sampled_gradients(x, self.first_B)
 
 
 @estimator("dasha-mvr")
@@ -285,7 +272,7 @@ class DashaSyncMVR(DashaOnline):
     def check(self) -> None:
         super().check()
         zeta, d = self.compressor.density, self.compressor.d
-        self.p = probability(self.p, dasha.sync_probability(zeta, d, self.B, self.big_B))
+        self.p = probability(self.p, min(zeta / d, self.B / self.big_B))
 
     def next(self, x: np.ndarray, old: np.ndarray) -> np.ndarray:
         return self.h_i + self.oracle.batch_changes(x, old, self.samples())
@@ -293,7 +280,7 @@ class DashaSyncMVR(DashaOnline):
     def estimate(self, x: np.ndarray) -> np.ndarray:
         if not self.star.coin(float(self.p)):
             return super().estimate(x)
-        self.x, self.h_i = x, sampled_gradients(self, x, self.big_B)
+        self.x, self.h_i = x, self.sampled_gradients(x, self.big_B)
         return self.send_uncompressed()
 
     def theory_step(self, setting: Setting) -> Step:

@@ -15,7 +15,7 @@ import numpy as np
 from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability, unbiased
-from mpisim.methods.estimators.batches import Participation, batch_size, clients_of
+from mpisim.methods.estimators.batches import Participation, clients_of
 from mpisim.theory import derived, saq, stepsizes
 from mpisim.theory.setting import Setting, Step
 
@@ -265,7 +265,7 @@ class VRDiana(DianaFamily):
     mu_i = PerWorker("grad f_i(w)")
 
     def check(self) -> None:
-        self.b = batch_size(self.batch, self.oracle.samples, "batch")
+        self.b = self.batch_size("batch")
         self.p = probability(self.p, self.b / self.oracle.samples)
         super().check()
 
@@ -280,9 +280,6 @@ class VRDiana(DianaFamily):
         if self.star.coin(float(self.p)):
             self.w, self.mu_i = x, self.oracle.gradients(x)
         return self.send(g_i)
-
-    def batch_sizes(self) -> dict[str, int]:
-        return {"batch": self.b}
 
     def theory_step(self, setting: Setting) -> Step:
         return stepsizes.vr_diana(setting, self.oracle.samples / self.b)
@@ -321,9 +318,10 @@ class Canita(DianaFamily):
         omega = 0.0
         if "theory" in (self.p, self.alpha):
             omega = unbiased(self.compressor, self.compressor.shift_omega, "p")
-        self.p = probability(self.p, derived.canita_probability(omega, self.star.n))
+        b = min(omega, (1 + omega) * sqrt(omega / self.star.n))
+        self.p = probability(self.p, 1 / (1 + b))
         self.alpha = probability(self.alpha, 1 / (1 + omega), "alpha")
-        self.a = derived.canita_offset(self.p, self.alpha)
+        self.a = max(4 / self.p, 8 / self.alpha)
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.start_shifts(x)

@@ -15,7 +15,7 @@ from mpisim.core.numerics.sums import squared_norms
 from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import Direction, Estimator, estimator
-from mpisim.methods.estimators.batches import Stochastic
+from mpisim.methods.estimators.batches import Stochastic, clients_of
 from mpisim.methods.optimizers import AMSGrad, Optimizer, warmup_rounds
 from mpisim.theory import derived, saq, stepsizes, tables
 from mpisim.theory.cd_adam import Theorem64
@@ -55,8 +55,31 @@ class Naive(Stochastic):
         return saq.theorem_1(setting, self.compressor.shift_omega)
 
 
+class WithFeedback(Stochastic):
+    """What error feedback keeps: e_i and, where the server compresses too, e."""
+
+    e_i = PerWorker("what C lost")
+    e = AtServer("what the server's C lost")
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        self.e_i, self.e = self.star.zeros(self.star.m, len(x)), self.star.zeros(len(x))
+        return self.estimate(x)
+
+    def send(self, v_i: np.ndarray, back: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The mean of c_i = C(v_i), and what all decode: with ``back`` C(e + mean)."""
+        c_i = self.compress(v_i)
+        self.e_i = v_i - c_i.decoded()
+        mean = self.star.mean(c_i)
+        if not back:
+            return mean, self.star.broadcast(mean)
+        v = self.e + mean
+        c = self.star.broadcast(v, self.compressor)
+        self.e = v - c
+        return mean, c
+
+
 @estimator("ef")
-class ErrorFeedback(Stochastic):
+class ErrorFeedback(WithFeedback):
     """Error feedback (Seide et al., 2014): what C loses is sent later.
 
     c_i^k     = C(e_i^k + grad f_i(x^k))
@@ -71,25 +94,8 @@ class ErrorFeedback(Stochastic):
 
     direction: Direction = "up"
 
-    e_i = PerWorker("what C lost")
-    e = AtServer("what the server's C lost")
-
-    def start(self, x: np.ndarray) -> np.ndarray:
-        self.e_i = self.star.zeros(self.star.m, len(x))
-        self.e = self.star.zeros(len(x))
-        return self.estimate(x)
-
     def estimate(self, x: np.ndarray) -> np.ndarray:
-        v_i = self.e_i + self.gradients(x)
-        c_i = self.compress(v_i)
-        self.e_i = v_i - c_i.decoded()
-        mean = self.star.mean(c_i)
-        if self.direction == "up":
-            c = self.star.broadcast(mean)
-        else:
-            v = self.e + mean
-            c = self.star.broadcast(v, self.compressor)
-            self.e = v - c
+        mean, c = self.send(self.e_i + self.gradients(x), self.direction == "both")
         self.star.estimated(mean, c)
         return c
 
@@ -168,9 +174,9 @@ class EF21(Stochastic):
             needs = "it needs bounded gradients (Assumption 6.2)"
             raise InputError(f"{needs}, and none are known of this problem")
         G, G_inf, variance = self.star.all_workers(bounds).max(axis=0).tolist()
-        tau = None if self.batch is None else self.tau
+        of_g = G, G_inf, sqrt(variance)
         letters = setting.n, case.m, setting.d, setting.L_max, case.delta, 1 - setting.alpha
-        return Theorem64(*letters, G, G_inf, sqrt(variance), optimizer.beta1, optimizer.nu, tau)
+        return Theorem64(*letters, *of_g, optimizer.beta1, optimizer.nu, self.tau)
 
 
 @estimator("ef21-sgdm")
@@ -220,7 +226,7 @@ class EF21SGDM(EF21):
 
 
 @estimator("1bit-adam")
-class OneBitAdam(Stochastic):
+class OneBitAdam(WithFeedback):
     """1-bit Adam's communication (Tang et al., 2021, Algorithm 1); its optimizer has the same name.
 
     For the first ``warmup`` rounds g is the mean gradient, sent dense both ways. Then workers and
@@ -240,8 +246,6 @@ class OneBitAdam(Stochastic):
     variant: Literal["paper", "code"] = "paper"
     beta1: float = 0.9
 
-    e_i = PerWorker("what C lost")
-    e = AtServer("what the server's C lost")
     m = Shared("momentum")
 
     def check(self) -> None:
@@ -251,9 +255,8 @@ class OneBitAdam(Stochastic):
         self.dense = self.warmup + (self.variant == "code" and self.warmup > 0)
 
     def start(self, x: np.ndarray) -> np.ndarray:
-        self.e_i = self.star.zeros(self.star.m, len(x))
-        self.e, self.m = self.star.zeros(len(x)), self.star.zeros(len(x))
-        return self.estimate(x)
+        self.m = self.star.zeros(len(x))
+        return super().start(x)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         gradients = self.gradients(x)
@@ -265,12 +268,7 @@ class OneBitAdam(Stochastic):
             return g
         code = self.variant == "code"
         m_i = gradients if code else self.beta1 * self.m + (1 - self.beta1) * gradients
-        v_i = m_i + self.e_i
-        c_i = self.compress(v_i)
-        self.e_i = v_i - c_i.decoded()
-        v = self.star.mean(c_i) + self.e
-        self.m = self.star.broadcast(v, self.compressor)
-        self.e = v - self.m
+        _, self.m = self.send(m_i + self.e_i, back=True)
         return self.m
 
 
@@ -310,8 +308,7 @@ class CLAG(Estimator):
         away = self.grad - self.g_i
         senders = star.flags(squares(away) > self.zeta * squares(self.grad - old))
         if senders.size:
-            begin, end = np.searchsorted(senders, (star.first, star.first + star.m))
-            local = senders[begin:end] - star.first
+            local = clients_of(star, senders).local
             c_i = star.compress(self.compressor, away[local], clients=senders)
             self.g_i[local] = self.g_i[local] + c_i.decoded()
             self.g = self.g + senders.size / star.n * star.mean(c_i)

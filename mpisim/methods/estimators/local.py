@@ -15,10 +15,8 @@ from mpisim.methods.estimators.base import estimator
 from mpisim.methods.estimators.batches import (
     Clients,
     Participation,
-    batch_size,
     clients_of,
     drawn_clients,
-    gradients_at,
     require_participants,
 )
 from mpisim.theory import derived
@@ -26,6 +24,7 @@ from mpisim.theory.setting import Setting, Step
 from mpisim.theory.stepsizes import theorem_only_for
 
 
+@dataclasses.dataclass(eq=False)
 class LocalSteps(Participation):
     """What the methods share: the clients of a round, and gradients at points of their own.
 
@@ -33,24 +32,24 @@ class LocalSteps(Participation):
     table is eta_l, that of the clients' steps; the optimizer has eta_g.
     """
 
+    local_steps: int
+    server_stepsize: float = 1.0
+    batch: int | float | None = None
+    participants: int | None = None
+
     server_point = True
     estimates_gradient = False
-    local_steps: int
-    server_stepsize: float
-    batch: int | float | None
-    participants: int | None
 
     def check(self) -> None:
         steps, eta_g = self.local_steps, self.server_stepsize
         require(steps >= 1, "method.local_steps", steps, "an integer >= 1")
         require(0 < eta_g < inf, "method.server_stepsize", eta_g, "a finite number > 0")
         require_participants(self.star, self.participants)
-        if self.batch is not None:
-            self.b = batch_size(self.batch, self.oracle.samples, "batch")
+        self.b = None if self.batch is None else self.batch_size("batch")
         super().check()
 
     def samples_of(self) -> np.ndarray | int:
-        return super().samples_of() if self.batch is None else self.b
+        return super().samples_of() if self.b is None else self.b
 
     def clients(self) -> Clients:
         """r clients, drawn uniformly without replacement; all unless r is given."""
@@ -63,14 +62,11 @@ class LocalSteps(Participation):
 
     def gradients(self, y_i: np.ndarray, clients: Clients) -> np.ndarray:
         """g_i(y_i), shape (clients, d); y_i : one point (d,), or one for each client."""
-        return gradients_at(self, y_i, clients, None if self.batch is None else self.b)
+        return self.gradients_at(y_i, clients, self.b)
 
     def mean(self, v_i: np.ndarray, clients: Clients) -> np.ndarray:
         """(1/r) sum over S of C(v_i), at the server."""
         return self.star.mean(self.star.compress(self.compressor, v_i, clients=clients.S))
-
-    def batch_sizes(self) -> dict[str, int]:
-        return {} if self.batch is None else {"batch": self.b}
 
     def theory_step(self, setting: Setting) -> Step:
         if self.batch is not None or self.participants not in (None, self.star.n):
@@ -101,10 +97,6 @@ class FedAvg(LocalSteps):
     On a simulated fleet the mean is of those whose messages arrive.
     """
 
-    local_steps: int
-    server_stepsize: float = 1.0
-    batch: int | float | None = None
-    participants: int | None = None
     partial = True
 
     def start(self, x: np.ndarray) -> np.ndarray:
@@ -169,10 +161,6 @@ class Scaffold(LocalSteps):
     The other keys are FedAvg's; c_i^0 = 0.
     """
 
-    local_steps: int
-    server_stepsize: float = 1.0
-    batch: int | float | None = None
-    participants: int | None = None
     option: Literal["I", "II"] = "II"
 
     c_i = PerWorker("control variates")

@@ -10,15 +10,13 @@ from math import inf
 import numpy as np
 
 from mpisim.core.state import AtServer, PerWorker, Shared
-from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
+from mpisim.methods.estimators.base import Theory, estimator, probability
 from mpisim.methods.estimators.batches import (
     First,
+    Minibatches,
     Participation,
-    batch_size,
     clients_of,
-    first_batch_size,
     require_participants,
-    sampled_gradients,
 )
 from mpisim.theory import stepsizes, tables
 from mpisim.theory.setting import MarinaTheorem, Setting, Step
@@ -147,7 +145,7 @@ class PPMarina(MarinaFamily):
 
 
 @estimator("vr-marina")
-class VRMarina(Estimator):
+class VRMarina(Minibatches):
     """VR-MARINA, finite-sum case: MARINA, Algorithm 2 (Gorbunov et al., 2021).
 
     batch : b', a number of samples or a share of m; each worker draws independently, without
@@ -164,7 +162,7 @@ class VRMarina(Estimator):
     g = AtServer("g^k")
 
     def check(self) -> None:
-        self.b = batch_size(self.batch, self.oracle.samples, "batch")
+        self.b = self.batch_size("batch")
         zeta, d = self.compressor.density, self.compressor.d
         theory = stepsizes.vr_marina_probability(zeta, d, self.b, self.full_size())
         self.p = probability(self.p, theory)
@@ -209,9 +207,6 @@ class VRMarina(Estimator):
         """The row, for independent unbiased compressors."""
         return tables.vr_marina(case, float(self.p), self.noise_batch())
 
-    def batch_sizes(self) -> dict[str, int]:
-        return {"batch": self.b}
-
     def noise_batch(self) -> float:
         """b' in the variance of the minibatches: infinite if they are whole shards."""
         samples = self.star.sum_over_workers(self.oracle.rows[:, None].astype(float))[0]
@@ -235,9 +230,9 @@ class OnlineVRMarina(VRMarina):
     first_batch: First = None
 
     def check(self) -> None:
-        self.big_b = batch_size(self.big_batch, self.oracle.samples, "big_batch")
+        self.big_b = self.batch_size("big_batch")
         super().check()
-        self.first_b = first_batch_size(self, self.first_batch, self.b, self.big_b)
+        self.first_b = self.first_batch_size(self.first_batch, self.b, self.big_b)
         self.first_batch = self.first_batch and self.first_b
 
     def full_size(self) -> int:
@@ -245,13 +240,10 @@ class OnlineVRMarina(VRMarina):
 
     def full(self, x: np.ndarray) -> np.ndarray:
         """(1/b) sum over I_{i,k} of grad f_xi(x), shape (m, d)."""
-        return sampled_gradients(self, x, self.big_b)
+        return self.sampled_gradients(x, self.big_b)
 
     def first(self, x: np.ndarray) -> np.ndarray:
-        return sampled_gradients(self, x, self.first_b)
-
-    def batch_sizes(self) -> dict[str, int]:
-        return {"batch": self.b, "big_batch": self.big_b}
+        return self.sampled_gradients(x, self.first_b)
 
     def guarantee(self, case: Case) -> Guarantee:
         return tables.online(case, float(self.p))

@@ -13,7 +13,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 from mpisim.core.state import PerWorker, Shared
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability, unbiased
-from mpisim.methods.estimators.batches import Stochastic, drawn_clients, gradients_at
+from mpisim.methods.estimators.batches import Stochastic, drawn_clients
 from mpisim.theory import stepsizes
 from mpisim.theory.setting import Setting, Step
 
@@ -153,9 +153,8 @@ class Tamuna(CompressedScaffnew):
         local = np.arange(self.star.m) if clients.local is None else clients.local
         h_i = self.h_i[local]
         x_i = self.star.zeros(len(local), len(x)) + x
-        tau = None if self.batch is None else self.tau
         for _ in range(self.star.flips(self.p)):
-            x_i -= gamma * (gradients_at(self, x_i, clients, tau) - h_i)
+            x_i -= gamma * (self.gradients_at(x_i, clients, self.tau) - h_i)
         dx_i = self.star.compress(C, x_i - x, clients=clients.S)
         dx = self.star.mean(dx_i)
         factor = self.p * float(self.eta) / gamma * self.s / self.c
