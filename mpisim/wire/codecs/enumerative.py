@@ -54,7 +54,8 @@ def _write_stretch(words, pos, row, number, rank):
     pos = buffer.put(words, pos, k, buffer.bit_length(row.size))
     size = choose(number, row.size, k)
     width = rank_bits(number, size)
-    set_rank(row, k, number, size, rank)
+    rank[:] = 0
+    match(row, k, number, size, rank, False)
     for i in range((width + 31) // 32 - 1, -1, -1):
         pos = buffer.put(words, pos, rank[i], min(32, width - 32 * i))
     for level in row:
@@ -117,7 +118,8 @@ def _read_stretch(words, pos, end, row, most, number, rank):
         pos += length
     if at_least(rank, number, size):
         return buffer.RANGE
-    set_places(row, k, number, size, rank)
+    row[:] = 0
+    match(row, k, number, size, rank, True)
     for j in range(row.size):
         if row[j]:
             row[j] = -1 if buffer.take(words, pos, 1) == 1 else 1
@@ -207,53 +209,32 @@ def at_least(first, second, size):
 
 
 @njit(cache=True)
-def _add(total, number, size):
-    carry = np.uint64(0)
+def _add(total, number, size, sign):
+    """total = total + sign * number, at least 0; ``sign`` is 1 or -1."""
+    carry = np.int64(0)  # of digits below 2^32, so nothing overflows
     for i in range(total.size):
         if i >= size and carry == 0:
             break
-        carry += total[i] + (number[i] if i < size else np.uint64(0))
-        total[i] = carry & ALL
-        carry >>= np.uint64(32)
+        carry += np.int64(total[i]) + (sign * np.int64(number[i]) if i < size else 0)
+        total[i] = np.uint64(carry & 0xFFFFFFFF)
+        carry >>= 32
 
 
 @njit(cache=True)
-def _subtract(total, number, size):
-    borrow = np.uint64(0)
-    for i in range(total.size):
-        if i >= size and borrow == 0:
-            break
-        take_off = (number[i] if i < size else np.uint64(0)) + borrow
-        borrow = np.uint64(1) if total[i] < take_off else np.uint64(0)
-        total[i] = (total[i] + (borrow << np.uint64(32))) - take_off
+def match(row, k, number, size, rank, reading):
+    """Add that of the k non-zero places of ``row`` to ``rank``; ``number``, C(d', k), is used up.
 
-
-@njit(cache=True)
-def set_rank(row, k, number, size, rank):
-    """rank = that of the k non-zero places of ``row``; ``number`` is C(d', k), overwritten."""
-    rank[:] = 0
+    If ``reading``, the places of the set of ``rank`` become 1 instead, and ``rank`` becomes 0.
+    """
     j = row.size
     while 0 < k < j:
         size = _scale(number, size, j - k, j)  # C(j - 1, k)
         j -= 1
-        if row[j] != 0:
-            _add(rank, number, size)
+        here = at_least(rank, number, size) if reading else row[j] != 0
+        if here:
+            _add(rank, number, size, -1 if reading else 1)
+            row[j] = 1 if reading else row[j]
             size = _scale(number, size, k, j - k + 1)  # C(j, k - 1)
             k -= 1
-
-
-@njit(cache=True)
-def set_places(places, k, number, size, rank):
-    """places (d',) = 1 where the set of ``rank`` has its k members; ``number`` is C(d', k)."""
-    places[:] = 0
-    j = places.size
-    while 0 < k < j:
-        size = _scale(number, size, j - k, j)
-        j -= 1
-        if at_least(rank, number, size):
-            _subtract(rank, number, size)
-            places[j] = 1
-            size = _scale(number, size, k, j - k + 1)
-            k -= 1
-    for i in range(k):
-        places[i] = 1
+    if reading:
+        row[:k] = 1
