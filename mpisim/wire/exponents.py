@@ -49,12 +49,10 @@ class ExponentsForm(Form):
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Exponents:
         data, sizes = checked(self, data, sizes)
-        codes = np.empty((self.workers, self.d), np.uint16)
         if self.codec == "entropy":
-            payload = np.empty(self.workers, np.int64)
             raw = no_numbers(self.workers)
-            buffer.check(*entropy.read_symbols(data, sizes, codes, raw, 1, payload))
-            return Exponents(self, codes, payload)
+            return Exponents(self, *entropy.read_symbols(data, sizes, self.d, raw, 1))
+        codes = np.empty((self.workers, self.d), np.uint16)
         buffer.check(*_read(data, codes))
         return Exponents(self, codes)
 

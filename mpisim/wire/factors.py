@@ -15,7 +15,7 @@ from numba import njit
 from mpisim.core.numerics.eigen import ROOT_2
 from mpisim.wire.base import CodedMessage, KernelMessage, Message, Packed, checked, same
 from mpisim.wire.codecs import entropy
-from mpisim.wire.codecs.bits import UNSIGNED, bytes_for, check, raw
+from mpisim.wire.codecs.bits import UNSIGNED, bytes_for, raw
 from mpisim.wire.values import ValuesForm, ValuesMessage
 
 MEDIAN = 0.6745  # of the size of a normal variable
@@ -50,10 +50,9 @@ class CodedValuesForm(ValuesForm):
         if self.codec != "entropy":
             return super().decode(data, sizes)
         data, sizes = checked(self, data, sizes)
-        low, payload = self.precision.bits - 9, np.empty(self.workers, np.int64)
-        shape = self.workers, prod(self.shape[1:])
-        codes, lower = np.empty(shape, np.uint16), np.empty(shape, np.uint64)
-        check(*entropy.read_symbols(data, sizes, codes, lower, low, payload))
+        count = prod(self.shape[1:])
+        lower = np.empty((self.workers, count), np.uint64)
+        codes, payload = entropy.read_symbols(data, sizes, count, lower, self.precision.bits - 9)
         _align(codes, self.typical(self._values(codes, lower)), -1)
         return self.message(self, self._values(codes, lower).reshape(self.shape), payload)
 

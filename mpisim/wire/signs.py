@@ -179,10 +179,8 @@ class PointsForm(Form):
     def _read(self, data: np.ndarray, sizes: np.ndarray) -> Points:
         data, sizes = checked(self, data, sizes)
         scales = np.empty((self.workers, 1), self.precision.wire)
-        codes = np.empty((self.workers, self.d), np.uint16)
-        payload, unsigned = np.empty(self.workers, np.int64), raw(scales)
-        bits = self.precision.bits
-        check(*entropy.read_symbols(data, sizes, codes, unsigned, bits - 1, payload, self.shares))
+        unsigned, low = raw(scales), self.precision.bits - 1
+        codes, payload = entropy.read_symbols(data, sizes, self.d, unsigned, low, self.shares)
         check_scales(unsigned)
         sides = (codes & 255).astype(np.int64)  # the least point of a side is 1
         if not sides.all():

@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.wire.codecs import places, priors, symbols
-from mpisim.wire.codecs.bits import bit_length, check_levels
+from mpisim.wire.codecs.bits import bit_length, check, check_levels
 from mpisim.wire.codecs.priors import PLAIN
 
 ROOT_2 = 2**0.5
@@ -106,10 +106,13 @@ def write_symbols(codes: np.ndarray, raw: np.ndarray, raw_bits: int, shares=()):
     return symbols.write(codes, nothing, raw, raw_bits, *_expecting(shares))
 
 
-def read_symbols(data, lengths, codes, raw, raw_bits, payload, shares=()):
-    """Fill ``codes``, ``raw`` and ``payload``; (worker, status)."""
-    lengths, nothing = np.asarray(lengths, np.int64), np.empty((len(codes), 0), np.int64)
-    return symbols.read(data, lengths, codes, nothing, raw, raw_bits, payload, *_expecting(shares))
+def read_symbols(data: np.ndarray, lengths: np.ndarray, d: int, raw, raw_bits: int, shares=()):
+    """(codes, payload) of `write_symbols`; fills ``raw``. `WireError` if bytes are not valid."""
+    codes, nothing = np.empty((len(raw), d), np.uint16), np.empty((len(raw), 0), np.int64)
+    lengths, payload = np.asarray(lengths, np.int64), np.empty(len(raw), np.int64)
+    table = _expecting(shares)
+    check(*symbols.read(data, lengths, codes, nothing, raw, raw_bits, payload, *table))
+    return codes, payload
 
 
 def _expecting(shares: tuple[float, ...]):
