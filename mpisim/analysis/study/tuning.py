@@ -228,8 +228,7 @@ class Lines:
     """Lines over a cost, in a panel for each data set or other setting.
 
     panel : a run's panel, which is its title; runs of one panel have a common target
-    order : of the panels
-    unit : of the cost
+    order : of the panels; unit : of the cost
     targets : shares of y at the start, to which steps are tuned
     """
 
@@ -291,9 +290,8 @@ class Lines:
 
         A panel in which one of them has runs, but no step that went well, is not decided.
 
-        word : one of `TEXTS`, as in `compare`
+        word : one of `TEXTS`, as in `compare`; saying : quote and source
         y : what falls, where that is not what steps are tuned by
-        saying : quote and source
         """
         best, evidence = self.best(logs), []
         both = (less, more)
