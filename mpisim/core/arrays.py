@@ -67,7 +67,10 @@ def to_host(v: Any) -> Any:
     """
     if not is_tensor(v):
         return v
-    return (v if in_host_memory(v.device) else v.to("cpu", copy=True)).numpy()
+    if in_host_memory(v.device):
+        return v.numpy()
+    host = v.cpu()
+    return (host.clone() if host is v else host).numpy()
 
 
 def to_device(array: np.ndarray, device: Any) -> Any:
@@ -75,4 +78,7 @@ def to_device(array: np.ndarray, device: Any) -> Any:
     torch: Any = sys.modules["torch"]
     packed = np.ascontiguousarray(array)
     tensor = torch.from_numpy(packed if packed.flags.writeable else packed.copy())
-    return tensor if in_host_memory(device) else tensor.to(device, copy=True)
+    if in_host_memory(device):
+        return tensor
+    there = tensor.to(device)
+    return there.clone() if there is tensor else there

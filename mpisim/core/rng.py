@@ -145,7 +145,8 @@ class Draw:
 
         `InputError` if k > d.
         """
-        self._require(k, d)
+        if k > d:
+            raise self._too_many(k, d)
         return _subsets(self.words(k), np.array([d]), _pool(d), True)
 
     def batches(self, rows: np.ndarray, b: int) -> np.ndarray:
@@ -153,13 +154,14 @@ class Draw:
 
         In the order drawn; `InputError` if a worker has fewer than b.
         """
-        self._require(b, rows.min(initial=b))
+        if b > rows.min(initial=b):
+            raise self._too_many(b, rows.min())
         return _subsets(self.words(b), rows, _pool(rows.max(initial=0)), False)
 
-    def _require(self, k: int, size: int) -> None:
-        if k > size:
-            allowed = f"allowed: at most {size}"
-            raise InputError(f"draw {self.purpose!r}: {k} of {size} without replacement; {allowed}")
+    def _too_many(self, k: int, size: int) -> InputError:
+        return InputError(
+            f"draw {self.purpose!r}: {k} of {size} without replacement; allowed: at most {size}"
+        )
 
     def samples(self, rows: np.ndarray, b: int) -> np.ndarray:
         """Shape (workers, b), int64: b of each worker's ``rows`` samples with replacement."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from mpi4py import MPI
 
+from mpisim.comm.communicators import meet
 from mpisim.problems.torch.network import local_rank
-from tests.comm.layouts import meet
 from tests.helpers import run_tables
 from tests.problems.torch.support import network
 from tests.resumes import differences
@@ -34,7 +34,7 @@ def main() -> int:
             logs = [Path(folder) / f"{ranks}.h5" for ranks in (1, 2)]
             if world.rank == 0:
                 run_tables(tables, logs[0], force=True)
-            meet(world)
+            meet(world, lambda: None)
             run_tables(tables, logs[1], world, force=True)
             if world.rank == 0:
                 names = differences(*logs)

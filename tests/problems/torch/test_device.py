@@ -196,7 +196,7 @@ def test_rows_are_2_epochs_apart(method, given, every, source, tmp_path):
     log = reader.read(path)
     assert (log.attrs["log_every"], log.attrs["log_every_source"]) == (every, source)
     assert log.config["run"].get("log_every") == given.get("log_every")
-    assert not [failure for _, failures in checks(log) for failure in failures]
+    assert not [problem for check in checks(log) for problem in check.problems]
     run_tables(linear(method, compressor, rounds=7, **given), part)
     run_tables(tables, part, resume=True)
     mine, expected = (columns(one) for one in (path, part))
