@@ -75,8 +75,9 @@ def report(
     for name, axes in (("x", x), ("y", y)):
         data[name] = [described(axis, logs) for axis in axes]
     for name, groups in sections.items():
+        lines = curves(groups, x, y)
         fleet = choices(groups, fleets, _targets(groups, wanted))
-        data["sections"].append({"name": name, "curves": curves(groups, x, y), "fleets": fleet})
+        data["sections"].append({"name": name, "curves": lines, "fleets": fleet})
     embedded = json.dumps(data, separators=(",", ":"), allow_nan=False)
     text = rendered(
         "report.html",

@@ -55,7 +55,9 @@ def styled(*sheets: Path) -> Iterator[None]:
         yield
 
 
-def new_figure(size: tuple[float, float] | None, *grid: int, **how: Any) -> tuple[Any, Any]:
+def new_figure(
+    size: tuple[float, float] | None, *grid: int, squeeze: bool = True
+) -> tuple[Any, Any]:
     """A figure and its panel, or its panels in a ``grid`` of rows and columns.
 
     size : in inches; that of the style sheet if None
@@ -63,7 +65,7 @@ def new_figure(size: tuple[float, float] | None, *grid: int, **how: Any) -> tupl
     from matplotlib.figure import Figure  # draws with Agg or its PDF writer: no window
 
     figure = Figure(size, layout="constrained")
-    return figure, figure.subplots(*grid, **how)
+    return figure, figure.subplots(*grid, squeeze=squeeze)
 
 
 def with_formulas(text: str) -> str:

@@ -67,9 +67,13 @@ class DebugStar(Star):
         self._estimating = False
 
     def compress(
-        self, compressor: Compressor, v: np.ndarray | LazyRows, *args: Any, **keys: Any
+        self,
+        compressor: Compressor,
+        v: np.ndarray | LazyRows,
+        purpose: str = "up",
+        clients: np.ndarray | None = None,
     ) -> Upload:
-        upload = super().compress(compressor, v, *args, **keys)
+        upload = super().compress(compressor, v, purpose, clients)
         writeable = is_tensor(v) or (isinstance(v, np.ndarray) and v.flags.writeable)
         if writeable and not self._kept(v):
             self._sent[upload] = v

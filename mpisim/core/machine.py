@@ -77,12 +77,15 @@ _BUDGET: ContextVar[ReadingBudget] = ContextVar("budget")
 @contextmanager
 def reading_budget() -> Iterator[ReadingBudget]:
     """The budget of the command that goes on, or a new one, for all that is inside."""
-    budget = _BUDGET.get(None) or ReadingBudget()
-    token = _BUDGET.set(budget)
+    token = None
+    if (budget := _BUDGET.get(None)) is None:
+        budget = ReadingBudget()
+        token = _BUDGET.set(budget)
     try:
         yield budget
     finally:
-        _BUDGET.reset(token)
+        if token is not None:
+            _BUDGET.reset(token)
 
 
 def _setting(name: str, default: float) -> float:
@@ -118,8 +121,15 @@ def usable_cores() -> frozenset[int]:
 
 
 # The rank in the job: Open MPI, PMIx, MPICH and others with PMI, MVAPICH, Slurm, PALS, Flux.
-RANKS: tuple[str, ...] = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK")
-RANKS += ("SLURM_PROCID", "PALS_RANKID", "FLUX_TASK_RANK")
+RANKS = (
+    "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK",
+    "PMI_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "SLURM_PROCID",
+    "PALS_RANKID",
+    "FLUX_TASK_RANK",
+)
 SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 
 

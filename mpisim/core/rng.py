@@ -132,7 +132,7 @@ class Draw:
 
         members = self.members
         before = int(np.searchsorted(members, members[row]))
-        key = self.streams.seed, int(purpose_key(self.purpose))
+        key = int(self.streams.seed), int(purpose_key(self.purpose))
         counter = row - before, self.round, self.message
         return tensors.words(key, counter, self.first + int(members[row]), count, device)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -270,7 +271,7 @@ def _order(starts: np.ndarray, stops: np.ndarray, lengths: np.ndarray | None):
         starts, stops = starts[:1], stops[:1]  # see DesignMatrix.one_copy
     ids, bounds = stretches(starts, stops - starts)
     if lengths is not None:
-        worker = np.repeat(np.arange(len(starts)), stops - starts)
-        chunk = (ids - starts[worker]) // row_kernels.CHUNK
-        ids = ids[np.lexsort((lengths[ids], chunk, worker))]
+        for a, b in pairwise(bounds.tolist()):
+            chunk, rows = np.arange(b - a) // row_kernels.CHUNK, ids[a:b]
+            ids[a:b] = rows[np.lexsort((lengths[rows], chunk))]
     return ids.astype(np.uint64), bounds

@@ -43,9 +43,6 @@ class Checkpoint:
     changes: str = ""
 
 
-Check = Callable[[Checkpoint], None]  # raises `InputError`
-
-
 def path_for(log: Path) -> Path:
     """The path of a log's checkpoint."""
     return log.with_name(log.name + ".ckpt")
@@ -75,7 +72,10 @@ def save(path: Path, identity: dict[str, str], state: State, log: Mark, keep: bo
 
 
 def load(
-    path: Path, identity: dict[str, str], require: Check = lambda _: None, accept: bool = False
+    path: Path,
+    identity: dict[str, str],
+    require: Callable[[Checkpoint], None] = lambda _: None,
+    accept: bool = False,
 ) -> tuple[Checkpoint, str]:
     """The last checkpoint that can be used, and a note if it is not the one at ``path``.
 
@@ -100,7 +100,9 @@ class _Unusable(Exception):
     """Why a checkpoint cannot be used."""
 
 
-def _read_checked(path: Path, identity: dict[str, str], require: Check, accept: bool) -> Checkpoint:
+def _read_checked(
+    path: Path, identity: dict[str, str], require: Callable[[Checkpoint], None], accept: bool
+) -> Checkpoint:
     """The checkpoint at ``path``.
 
     Raises `OSError`, `_Unusable`, or `InputError` for a difference to ``identity``.
@@ -185,9 +187,10 @@ def _read(group: h5py.Group) -> State:
         inside = members(group)
     except InputError:
         raise ValueError(f"content of {group.name} lies in other files") from None
-    content: State = {}
-    for name, item in inside.items():
+    for item in inside.values():
         if isinstance(item, h5py.Dataset) and item.nbytes > item.id.get_storage_size():
             raise ValueError(f"{item.name} has more bytes than are stored of it")
-        content[name] = _read(item) if isinstance(item, h5py.Group) else item[()]
-    return content
+    return {
+        name: _read(item) if isinstance(item, h5py.Group) else item[()]
+        for name, item in inside.items()
+    }

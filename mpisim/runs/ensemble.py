@@ -115,11 +115,13 @@ class EnsembleStar(Star):
 class Given(Oracle):
     """The oracle of a member: the ensemble has evaluated its losses and gradients."""
 
-    given: tuple[np.ndarray, np.ndarray]
+    def give(self, losses: np.ndarray, gradients: np.ndarray) -> None:
+        """What `evaluate` returns from now on."""
+        self._given = losses, gradients
 
     def evaluate(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self.clock.to(EVALUATE)
-        return self.given
+        return self._given
 
 
 class Member(Loop):
@@ -183,7 +185,7 @@ class Ensemble(Loop):
             member.state.jump(k, state.x[run])
             member.oracle.restore(state.oracle.calls // runs)
             if losses is not None and gradients is not None:
-                member.oracle.given = losses[workers], gradients[workers]
+                member.oracle.give(losses[workers], gradients[workers])
             member.end = member.evaluate(k, logged)
             if member.end is not None:
                 member.record.close(member.end)

@@ -233,12 +233,15 @@ def parse(tables: dict[str, Any]) -> Experiment:
     kind = choose(PROBLEMS, problem.pop("name", None), "problem.name")
     method = make_method(tables.get("method", {}))
     if not tables.get("compressor") and needs_compressor(method.name):
-        missing = f'missing for method {method.name!r}; "identity" sends dense vectors'
-        raise InputError(f"compressor.name: {missing}")
+        raise InputError(
+            f'compressor.name: missing for method {method.name!r}; "identity" sends dense vectors'
+        )
     compressor = make_compressor(tables.get("compressor") or {"name": "identity"})
     if method.name == "gd" and compressor.name != "identity":
-        only = 'is not allowed with "gd", only "identity"; method "dcgd" compresses'
-        raise InputError(f"compressor.name: {compressor.name!r} {only}")
+        raise InputError(
+            f'compressor.name: {compressor.name!r} is not allowed with "gd", only "identity";'
+            ' method "dcgd" compresses'
+        )
     run, made = _run(tables.get("run", {}), kind), build(kind, problem, "problem")
     server = build(Server, tables.get("server", {}), "server")
     attack = build(Attack, tables["attack"], "attack") if "attack" in tables else None

@@ -38,8 +38,13 @@ ACCEPTABLE = ("module ", "library ", "processor")  # how what executes an experi
 
 # The modules of this room that decide values. Others write, read, and report them.
 ROUNDS = ("setup", "loop", "ensemble", "run_state", "stop", "metrics")
-REGISTERING = ("problems", "compressors", "methods.estimators", "wire.placed")
-REGISTRIES = ("mpisim", *(f"mpisim.{room}" for room in REGISTERING))
+REGISTRIES = (
+    "mpisim",
+    "mpisim.problems",
+    "mpisim.compressors",
+    "mpisim.methods.estimators",
+    "mpisim.wire.placed",
+)
 ELSEWHERE = ("mpisim.runs", "mpisim.analysis", "mpisim.cli")  # never followed
 
 

@@ -120,16 +120,21 @@ class Events(Metric):
 
 
 Row = dict[str, Any]  # the values of a log's columns by name, in their order
-Reference = tuple[np.ndarray, float] | None  # x* and f(x*), where they are known
 
 SECONDS = [name for name, *_ in TIMES]
 
-# What follows the gradient in the message that passes all ranks. signal: that a rank has received;
-# checkpoint: whether rank 0 wants one; longest: seconds that a rank was busy since the last row;
-# bits: rank 0's; slowest: seconds of the slowest rank's phases
-SUMS = ("loss", "oracle_calls", "signal", "checkpoint", "longest")
-ARRAYS = ("bits", np.float64, len(BITS)), ("slowest", np.float64, len(PARALLEL))
-TOTALS = np.dtype([*((name, np.float64) for name in SUMS), *ARRAYS])
+# What follows the gradient in the message that passes all ranks.
+TOTALS = np.dtype(
+    [
+        ("loss", np.float64),
+        ("oracle_calls", np.float64),
+        ("signal", np.float64),  # that a rank has received
+        ("checkpoint", np.float64),  # whether rank 0 wants one
+        ("longest", np.float64),  # seconds that a rank was busy since the last row
+        ("bits", np.float64, len(BITS)),  # rank 0's
+        ("slowest", np.float64, len(PARALLEL)),  # seconds of the slowest rank's phases
+    ]
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,7 +190,12 @@ class Evaluator:
         self._count = star.n if bad is None else star.n - int(bad.sum())
 
     def row(
-        self, k: int, x: np.ndarray, signal: int, checkpoint: bool, reference: Reference = None
+        self,
+        k: int,
+        x: np.ndarray,
+        signal: int,
+        checkpoint: bool,
+        reference: tuple[np.ndarray, float] | None = None,
     ) -> Evaluation:
         """The row of x^k. Collective; only rank 0's ``checkpoint`` counts. Leaves EVALUATE on.
 
@@ -229,7 +239,8 @@ class Evaluator:
             away = to_host(x) - x_star
             row |= {"suboptimality": f - f_star, "distance_sq": float(dot(away, away))}
         row = {name: value if value == value else nan for name, value in row.items()}  # one NaN
-        row |= bits | {"oracle_calls": self.calls}
+        row |= bits
+        row["oracle_calls"] = self.calls
         row.update(zip(SECONDS, self.path.seconds, strict=True))
         return Evaluation(row, int(totals["signal"]), bool(totals["checkpoint"]))
 

@@ -39,10 +39,10 @@ def minimiser(problem: Problem, star: Collective, cache: bool = True) -> tuple[n
     if closed is not None:
         return closed
     if not problem.convex:
-        why = (
-            "is not convex, so run.reference cannot be true; it can for logistic and least-squares"
+        raise InputError(
+            f"problem.name: {problem.name!r} is not convex, so run.reference cannot be true;"
+            " it can for logistic and least-squares"
         )
-        raise InputError(f"problem.name: {problem.name!r} {why}")
     path = _path(problem)
     saved = _read(path, problem.d) if cache and star.first == 0 and star.m > 0 else None
     answer = from_first(star, np.zeros(problem.d + 2) if saved is None else saved)
@@ -74,9 +74,10 @@ def _newton(problem: Problem, star: Collective) -> tuple[np.ndarray, float]:
     far = norm(g) > 1e-6 * start
     unbounded = norm(step) > 1e-3 * norm(x)
     if start > 0 and (far or (unbounded and problem.attained != "everywhere")):
-        where = f"problem {problem.name!r} with {problem.identity}"
-        hint = "separable data has none without l2: set problem.l2 above 0"
-        raise InputError(f"run.reference: no minimiser was found for {where}; {hint}")
+        raise InputError(
+            f"run.reference: no minimiser was found for problem {problem.name!r} with"
+            f" {problem.identity}; separable data has none without l2: set problem.l2 above 0"
+        )
     return x, f
 
 
@@ -97,8 +98,9 @@ def _line_search(
     while t > 1e-12:
         new = x - t * step
         f_new, g_new = _evaluate(problem, star, new)
-        falls = f_new <= f - 1e-4 * t * decrease and decrease > visible
-        if falls or (f_new <= f + visible and norm(g_new) < norm(g)):
+        if f_new <= f - 1e-4 * t * decrease and decrease > visible:
+            return new, f_new, g_new
+        if f_new <= f + visible and norm(g_new) < norm(g):
             return new, f_new, g_new
         if decrease <= visible:
             return None

@@ -90,29 +90,35 @@ class Setup:
         self.state = self.new_state(star)
         self.oracle, self.estimator = self.state.oracle, self.state.estimator
         self.step, self.run = self._step(), self.state.run
-        self._warn()
+        self._warn_of_bias()
+        self._warn_of_shares()
         self.reference = self.cache.minimiser(star) if settings.reference else None
         starts = {"schedule.at": experiment.method.schedule.starts(settings.rounds)}
         self._parameters = self.estimator.parameters() | starts
 
-    def _warn(self) -> None:
-        """A line where a biased compressor meets a method whose proofs need an unbiased one, a
-        trimmed mean leaves nothing out, or nobody attacks."""
+    def _warn_of_shares(self) -> None:
+        """A line where a trimmed mean leaves nothing out, or nobody attacks."""
         server, attack, n = self.star.server, self.star.attack, self.star.n
+        if attack is not None and attack.share > 0 and not attack.bad(n).any():
+            report_once(
+                f"mpisim: attack.share: {attack.share:g} of {n} workers is less than one: all are"
+                " honest"
+            )
+        count = ceil(n / server.buckets)
+        if server.aggregate == "trimmed-mean" and not share_of(server.trim, count):
+            report_once(
+                f"mpisim: server.trim: {server.trim:g} of {count} values is less than one: the"
+                " trimmed mean leaves none out, and is the mean"
+            )
+
+    def _warn_of_bias(self) -> None:
+        """A line where a biased compressor meets a method whose proofs need an unbiased one."""
         if self.estimator.unbiased and self.compressor.shift_omega is None:
             report_once(
                 f"mpisim: compressor.name: {self.compressor.name!r} is biased, and"
                 f" {self.experiment.method.name!r} is proved for unbiased compressors only: no step"
                 " is known to be safe; ef21 takes biased ones"
             )
-        if attack is not None and attack.share > 0 and not attack.bad(n).any():
-            less = f"{attack.share:g} of {n} workers is less than one"
-            report_once(f"mpisim: attack.share: {less}: all are honest")
-        count = ceil(n / server.buckets)
-        if server.aggregate == "trimmed-mean" and not share_of(server.trim, count):
-            less = f"{server.trim:g} of {count} values is less than one"
-            text = "the trimmed mean leaves none out, and is the mean"
-            report_once(f"mpisim: server.trim: {less}: {text}")
 
     def new_state(self, star: Star) -> RunState:
         """The state before round 0, on a star of the same ranks."""
@@ -164,8 +170,10 @@ class Setup:
 def require_honest(star: Star) -> None:
     """`InputError` where no theorem is about what the server gets and makes of it."""
     if star.attack is not None or star.server.robust:
-        why = '"theory" is not allowed with [attack], or with another rule in [server]'
-        raise InputError(f"method.stepsize: theorems are about the mean of honest workers; {why}")
+        raise InputError(
+            "method.stepsize: theorems are about the mean of honest workers;"
+            ' "theory" is not allowed with [attack], or with another rule in [server]'
+        )
 
 
 class ProblemCache:

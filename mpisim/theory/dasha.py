@@ -42,6 +42,11 @@ def momentum(omega: float) -> float:
     return 1 / (2 * omega + 1)
 
 
+def page_probability(B: int, m: int) -> float:
+    """p = B / (m + B): published code, `ZeroMarinaPageMasterAlgorithm`."""
+    return B / (m + B)
+
+
 def mvr_momentum(omega: float, B: int, big_B: int) -> float:
     """The b of SYNC-MVR's floor, 48 omega (2 omega + 1) b^2 + 2 b = B / B' (see `mvr`)."""
     share = B / big_B
@@ -55,6 +60,11 @@ def published_momentum(omega: float, B: int, big_B: int) -> float:
     """
     share = B / big_B
     return min(share, sqrt(share) / omega) if omega else share
+
+
+def sync_probability(zeta: float, d: int, B: int, big_B: int) -> float:
+    """p = min(zeta_C / d, B / B'), which for RandK is p of the same script."""
+    return min(zeta / d, B / big_B)
 
 
 def dasha(setting: Setting, a: float) -> Step:

@@ -15,7 +15,6 @@ import numpy as np
 from scipy.special import stdtrit
 
 from mpisim.analysis.claims.verdicts import RULES, Claim, Evidence, Verdict, number, state
-from mpisim.analysis.formatting import TABLES
 
 CLEAR = 1.03  # a ratio nearer to 1 is no difference
 CLOSE = 1.25  # "around": a ratio within this factor of 1, both ways
@@ -44,8 +43,18 @@ class Rules(NamedTuple):
 
 
 THE_RULES = Rules()
-OTHER_COSTS: dict[str, str] = TABLES["other_costs"]
-ALTERNATIVES = {name: Rules(**keys) for name, keys in TABLES["alternatives"].items()}
+ALTERNATIVES = {
+    "the first target": Rules("first"),
+    "the middle target": Rules("middle"),
+    "the deepest target alone": Rules("deepest"),
+    "5% from 1": Rules(clear=1.05),
+    "10% from 1": Rules(clear=1.1),
+}
+OTHER_COSTS = {
+    "row 0": "without row 0",
+    "framing": "with framing",
+    "finals": "steps by final value",
+}
 ALTERNATIVES |= {text: Rules(costs=name) for name, text in OTHER_COSTS.items()}
 
 
@@ -132,15 +141,16 @@ def judged(numbers: Mapping[str, Any], word: str, rules: Rules = THE_RULES) -> J
     exactly, fewest = bool(numbers.get("exact")), numbers.get("fewest", 0)
     verdicts = {t: judge(ratios_of(table[t]), rules.clear, exactly, fewest) for t in targets}
     decided = [t for t in targets if verdicts[t] in (Verdict.HOLDS, Verdict.FAILS)]
-    if exact:
-        place = {"first": 0, "middle": (len(exact) - 1) // 2}.get(rules.target, -1)
-        headline = exact[place]
-    elif decided:
+    if not exact:
+        if not decided:
+            return Judged(Verdict.UNDECIDED)
         headline = max(decided, key=lambda t: abs(log(float(np.median(ratios_of(table[t]))))))
     else:
-        return Judged(Verdict.UNDECIDED)
+        place = {"first": 0, "middle": (len(exact) - 1) // 2}.get(rules.target, -1)
+        headline = exact[place]
+    bound = headline not in exact
     ratios = ratios_of(table[headline])
-    verdict = judge_word(ratios, not exact, word, verdicts[headline], fewest)
+    verdict = judge_word(ratios, bound, word, verdicts[headline], fewest)
     crosses = [b for a, b in pairwise(decided) if verdicts[a] is not verdicts[b]]
     if crosses and rules.target == "all" and word != "around":
         verdict = Verdict.CROSSES
@@ -182,9 +192,12 @@ def again(evidence: Evidence, rules: Rules = THE_RULES) -> Evidence:
 def summary(numbers: Mapping[str, Any], judgement: Judged, word: str = "fewer") -> str:
     """``2.1 times (95%: 1.9 to 2.4, 5 seeds) to 0.01 of f(x^0); crosses at 0.001``."""
     table, headline, parts = numbers["by_target"], judgement.headline, []
-    shown = headline or max(table, key=float, default=f"{numbers['first']:g}")
-    why = f"no run of a pair got to {shown} of {numbers['of']} within the other's budget"
-    parts.append(f"{times(table[shown])} to {shown} of {numbers['of']}" if table else why)
+    if headline is None:
+        first = max(table, key=float, default=f"{numbers['first']:g}")
+        why = f"no run of a pair got to {first} of {numbers['of']} within the other's budget"
+        parts.append(f"{times(table[first])} to {first} of {numbers['of']}" if table else why)
+    else:
+        parts.append(f"{times(table[headline])} to {headline} of {numbers['of']}")
     deeper = [t for t in table if any(table[t]["bounds"]) and t != headline]
     if deeper:
         deepest = min(deeper, key=float)

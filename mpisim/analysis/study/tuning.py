@@ -274,7 +274,7 @@ class Lines:
         return panels.matrix([0], names, fill, labels=labels, titles=names, entries=entries)
 
     def against(self, *pairs: Any) -> Callable[[Sequence[Log]], Iterator[Claim]]:
-        """The claims `fewer` of pairs of lines, each with its word where that is another."""
+        """The claims `fewer` of pairs of lines, each with the further arguments of `fewer`."""
         return lambda logs: (self.fewer(logs, *pair) for pair in pairs)
 
     def fewer(

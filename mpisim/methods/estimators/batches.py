@@ -69,7 +69,7 @@ def batch_size(value: int | float, samples: int, key: str) -> int:
 
 
 class Minibatches(Estimator):
-    """What methods with the keys ``batch`` and ``big_batch`` share."""
+    """What methods share that may have the keys ``batch``, ``big_batch`` and ``first_batch``."""
 
     def batch_size(self, key: str) -> int:
         """The samples behind a key of this method."""
@@ -89,7 +89,7 @@ class Minibatches(Estimator):
         if isinstance(value, str):
             omega = unbiased(self.compressor, self.compressor.omega, "first_batch", value)
             return max(big, b * int(factor * omega))
-        return big if value is None else self.batch_size("first_batch")
+        return big if value is None else batch_size(value, self.oracle.samples, "first_batch")
 
     def sampled_gradients(self, x: np.ndarray, size: int) -> np.ndarray:
         """Means over ``size`` samples that each worker draws with replacement, shape (m, d)."""

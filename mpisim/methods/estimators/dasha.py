@@ -129,8 +129,7 @@ class DashaPage(Dasha):
     def check(self) -> None:
         super().check()
         self.B = self.batch_size("batch")
-        # that of the published code, `ZeroMarinaPageMasterAlgorithm`
-        self.p = probability(self.p, self.B / (self.oracle.samples + self.B))
+        self.p = probability(self.p, dasha.page_probability(self.B, self.oracle.samples))
 
     def first(self, x: np.ndarray) -> np.ndarray:
         return self.oracle.gradients(x)
@@ -272,7 +271,7 @@ class DashaSyncMVR(DashaOnline):
     def check(self) -> None:
         super().check()
         zeta, d = self.compressor.density, self.compressor.d
-        self.p = probability(self.p, min(zeta / d, self.B / self.big_B))
+        self.p = probability(self.p, dasha.sync_probability(zeta, d, self.B, self.big_B))
 
     def next(self, x: np.ndarray, old: np.ndarray) -> np.ndarray:
         return self.h_i + self.oracle.batch_changes(x, old, self.samples())

@@ -318,10 +318,9 @@ class Canita(DianaFamily):
         omega = 0.0
         if "theory" in (self.p, self.alpha):
             omega = unbiased(self.compressor, self.compressor.shift_omega, "p")
-        b = min(omega, (1 + omega) * sqrt(omega / self.star.n))
-        self.p = probability(self.p, 1 / (1 + b))
+        self.p = probability(self.p, derived.canita_probability(omega, self.star.n))
         self.alpha = probability(self.alpha, 1 / (1 + omega), "alpha")
-        self.a = max(4 / self.p, 8 / self.alpha)
+        self.a = derived.canita_offset(self.p, self.alpha)
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.start_shifts(x)

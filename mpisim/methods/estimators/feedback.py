@@ -65,7 +65,7 @@ class WithFeedback(Stochastic):
         self.e_i, self.e = self.star.zeros(self.star.m, len(x)), self.star.zeros(len(x))
         return self.estimate(x)
 
-    def send(self, v_i: np.ndarray, back: bool) -> tuple[np.ndarray, np.ndarray]:
+    def send(self, v_i: np.ndarray, *, back: bool) -> tuple[np.ndarray, np.ndarray]:
         """The mean of c_i = C(v_i), and what all decode: with ``back`` C(e + mean)."""
         c_i = self.compress(v_i)
         self.e_i = v_i - c_i.decoded()
@@ -95,7 +95,7 @@ class ErrorFeedback(WithFeedback):
     direction: Direction = "up"
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
-        mean, c = self.send(self.e_i + self.gradients(x), self.direction == "both")
+        mean, c = self.send(self.e_i + self.gradients(x), back=self.direction == "both")
         self.star.estimated(mean, c)
         return c
 

@@ -107,9 +107,10 @@ def _alternatives(key: str, node: Any) -> list[Tables]:
     if "." in key:
         raise InputError(f'sweep."{key}": a key with a dot has no quotes: {key} = [...]')
     if not _are_tables(node):
-        keys = f"folder, {', '.join(LISTS)}, TABLE.KEY = [values]"
-        tables = f"[[sweep.{key}]] with tables among {allowed}"
-        raise InputError(f"sweep.{key}: unknown key; allowed: {keys}, and {tables}")
+        raise InputError(
+            f"sweep.{key}: unknown key; allowed: folder, {', '.join(LISTS)}, TABLE.KEY = [values],"
+            f" and [[sweep.{key}]] with tables among {allowed}"
+        )
     for number, one in enumerate(node, 1):
         where = f"sweep.{key}, number {number}"
         for name in LISTS:

@@ -220,7 +220,8 @@ def _go_on(folder: Path, points: Sequence[Point], complete: dict[Path, str]) -> 
 
 def _is_beginning(log: reader.Log, run: Run) -> bool:
     """Whether a run with this budget would have all rows of the log."""
-    with suppress(*DAMAGE):
+    try:
         last, first = log.columns["round"][-1], run.stop.first_row(log.columns, log.n)
-        return bool(last <= run.rounds) and first in (None, log.rows - 1)
-    return False
+    except DAMAGE:
+        return False
+    return bool(last <= run.rounds) and first in (None, log.rows - 1)
