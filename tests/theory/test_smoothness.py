@@ -11,15 +11,13 @@ from mpisim.problems.base import Problem
 from mpisim.problems.linear_models import CURVATURE
 from mpisim.theory.smoothness import constants, matrices
 from tests.helpers import some_of
-from tests.problems.support import FORMS, NAMES, LocalStar, attach, make_rows
+from tests.problems.support import FORMS, NAMES, RANGES, LocalStar, attach, make_rows, of_rows
 
-RANGES = [(0, 100), (100, 101), (101, 390), (390, 391), (391, 650), (650, 700)]
 SLACK = 1 + 1e-10
 
 
 def smooth(name, form="sparse", **keys):
-    a, y = make_rows(form)
-    problem = attach(name, a, y, RANGES, dense=form == "dense", **keys)
+    a, _, problem = of_rows(name, form, **keys)
     return a, problem, constants(problem, LocalStar(6))
 
 

@@ -15,9 +15,8 @@ from mpisim.theory.setting import GroupConstants, group_constants
 from mpisim.theory.smoothness import constants, matrices
 from mpisim.theory.tables import Case
 from tests.helpers import run_tables, table
-from tests.problems.support import LocalStar, attach, make_rows
+from tests.problems.support import LocalStar, of_rows
 from tests.theory.support import setting
-from tests.theory.test_smoothness import RANGES
 
 
 def convex(*args, **how):
@@ -105,32 +104,29 @@ def together(A, B, L_pm=3.0, **keys):
     return dataclasses.replace(of, A=A, B=B, correlated=True, c=c)
 
 
-def test_by_hand_of_together():
-    s = together(1.0, 1.0)
-    assert steps.marina(s, 0.5).gamma == 1 / (4 + 3)  # (1-p)/p = 1
-    assert steps.marina(s, 0.2).gamma == 1 / (4 + 2 * 3)
-    assert steps.marina(together(1.0, 0.75, L_pm=0.0), 0.5).gamma == 1 / (4 + 2.5)
-    assert steps.marina(together(4.0, 0.0), 0.5).gamma == 1 / (4 + 10)
-    assert steps.marina(together(1.0, 1.0, L_pm=0.0), 0.001).gamma == 1 / 4  # as gradient descent
-    assert "Theorem 4" in steps.marina(s, 0.5).source
+PL = {"condition": "PL", "mu": 0.001}
+MARINA_BY_HAND = [  # sqrt((1-p) / p) is 1 for p = 1/2, and 2 for p = 1/5
+    (together(1.0, 1.0), (0.5,), 1 / (4 + 3), "Theorem 4"),
+    (together(1.0, 1.0), (0.2,), 1 / (4 + 2 * 3), "Theorem 4"),
+    (together(1.0, 0.75, L_pm=0.0), (0.5,), 1 / (4 + 2.5), "Theorem 4"),
+    (together(4.0, 0.0), (0.5,), 1 / (4 + 10), "Theorem 4"),
+    (together(1.0, 1.0, L_pm=0.0), (0.001,), 1 / 4, "Theorem 4"),  # as gradient descent
+    (together(1.0, 1.0, **PL), (1 / 3,), 1 / (4 + 3 * 2), "Theorem 5"),
+    (together(1.0, 1.0, condition="PL", mu=4.0), (0.25,), 0.25 / 8, "Theorem 5"),
+    # of independent workers, on request: omega / n and L_+ under the root, L_- before it
+    (setting(8.0), (0.5, "permk"), 1 / (4 + 5 * 2), "Theorem 4"),
+    (setting(8.0), (0.5,), 1 / (5 + 5 * 2), "Theorem 2.1"),
+    (setting(8.0, **PL), (1 / 3, "permk"), 1 / (4 + 5 * 4), "Theorem 5"),
+]
 
 
-def test_by_hand_under_pl_of_together():
-    s = together(1.0, 1.0, condition="PL", mu=0.001)
-    assert steps.marina(s, 1 / 3).gamma == pytest.approx(1 / (4 + 3 * 2), rel=1e-14)
-    assert "Theorem 5" in steps.marina(s, 1 / 3).source
-    assert steps.marina(together(1.0, 1.0, condition="PL", mu=4.0), 0.25).gamma == 0.25 / 8
+@pytest.mark.parametrize(("of", "how", "gamma", "source"), MARINA_BY_HAND)
+def test_marina_for_workers_that_draw_together(of, how, gamma, source):
+    step = steps.marina(of, *how)
+    assert step.gamma == pytest.approx(gamma, rel=1e-15, abs=0) and source in step.source
 
 
-def test_theorem_4_for_independent_workers_on_request():
-    """omega / n and L_+ under the root, L_- before it; L_± does not count."""
-    s = setting(8.0)  # n = 2, L_- = 4, L_+ = 5
-    assert steps.marina(s, 0.5, "permk").gamma == pytest.approx(1 / (4 + 5 * 2), rel=1e-15)
-    assert steps.marina(s, 0.5).gamma == pytest.approx(1 / (5 + 5 * 2), rel=1e-15)
-    assert "Theorem 4" in steps.marina(s, 0.5, "permk").source
-    under = setting(8.0, condition="PL", mu=0.001)
-    assert steps.marina(under, 1 / 3, "permk").gamma == pytest.approx(1 / (4 + 5 * 4), rel=1e-14)
-    assert "Theorem 5" in steps.marina(under, 1 / 3, "permk").source
+def test_theorem_4_needs_an_unbiased_compressor():
     with pytest.raises(InputError, match="unbiased compressors only"):
         steps.marina(setting(alpha=0.5), 0.5, "permk")
 
@@ -153,20 +149,13 @@ def test_theorems_10_and_11_by_hand():
     assert "Theorem 4" in steps.marina(worse, 0.5).source  # L_± = 9 of all is less
 
 
-@pytest.mark.parametrize(
-    "step",
-    [
-        steps.dcgd,
-        steps.diana_convex,
-        steps.diana_nonconvex,
-        lambda s: steps.vr_diana(s, 3),
-        lambda s: steps.vr_marina(s, 0.5, 1),
-        lambda s: steps.pp_marina(s, 0.5, 1),
-    ],
-)
-def test_theorems_for_independent_workers_say_so(step):
-    with pytest.raises(InputError, match="compress independently of each other only"):
-        step(together(1.0, 1.0))
+def test_theorems_for_independent_workers_say_so():
+    for step, *more in (
+        *((steps.dcgd,), (steps.diana_convex,), (steps.diana_nonconvex,)),
+        *((steps.vr_diana, 3), (steps.vr_marina, 0.5, 1), (steps.pp_marina, 0.5, 1)),
+    ):
+        with pytest.raises(InputError, match="compress independently of each other only"):
+            step(together(1.0, 1.0), *more)
 
 
 LABEL = np.array([0, 1, 0, 2, 1, 0])
@@ -186,8 +175,7 @@ def dense(h):
 
 
 def test_least_squares_against_dense_eigenvalues():
-    a, y = make_rows("dense")
-    problem = attach("least-squares", a, y, RANGES, dense=True, l2=0.3)
+    *_, problem = of_rows("least-squares", "dense", l2=0.3)
     star = LocalStar(6)
     result = group_constants(GROUPS, problem, constants(problem, star), star)
     h = matrices(problem)
