@@ -19,12 +19,6 @@ def diagonal(d: int, seed: int = 0, zeros: int = 0) -> np.ndarray:
     return out
 
 
-def test_blocks_are_those_of_the_published_code():
-    assert q.block_starts(54, 6).tolist() == [0, 9, 18, 27, 36, 45, 54]
-    assert q.block_starts(10, 4).tolist() == [0, 2, 4, 6, 10]
-    assert q.block_starts(3, 1).tolist() == [0, 3]
-
-
 @pytest.mark.parametrize("n_mu", SCHEMES)
 @pytest.mark.parametrize("beta", [0.4, 3.0, 60.0])
 def test_varying_steps_keep_their_constraint_and_are_the_formula(n_mu, beta):
@@ -59,6 +53,9 @@ def test_block_steps(n_mu, blocks):
 
 def test_block_steps_of_the_published_code():
     """As FACTS of the code have it: "bound" for DCGD+, "stated" for DIANA+, h of a fixed step."""
+    assert q.block_starts(54, 6).tolist() == [0, 9, 18, 27, 36, 45, 54]
+    assert q.block_starts(10, 4).tolist() == [0, 2, 4, 6, 10]
+    assert q.block_starts(3, 1).tolist() == [0, 3]
     L, n, d, mu = diagonal(54), 6, 54, 1e-3
     starts, beta = q.block_starts(d, n), d / n + n
     sizes = np.diff(starts)

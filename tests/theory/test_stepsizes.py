@@ -77,10 +77,12 @@ def test_without_a_theorem():
             step(*given)
 
 
-def test_the_published_step_is_no_step_of_diana_plus():
+def test_a_step_of_other_compressors():
     smooth = dataclasses.replace(convex(6), cal_L_max=3.0)
     with pytest.raises(InputError, match=r"method\.rule: \"published\" is not allowed with"):
         steps.diana_published(smooth)
+    with pytest.raises(InputError, match="unbiased compressors only"):
+        steps.marina(setting(alpha=0.5), 0.5, "permk")
 
 
 def test_condition_of_an_experiment():
@@ -124,11 +126,6 @@ MARINA_BY_HAND = [  # sqrt((1-p) / p) is 1 for p = 1/2, and 2 for p = 1/5
 def test_marina_for_workers_that_draw_together(of, how, gamma, source):
     step = steps.marina(of, *how)
     assert step.gamma == pytest.approx(gamma, rel=1e-15, abs=0) and source in step.source
-
-
-def test_theorem_4_needs_an_unbiased_compressor():
-    with pytest.raises(InputError, match="unbiased compressors only"):
-        steps.marina(setting(alpha=0.5), 0.5, "permk")
 
 
 def grouped(A, B, L_plus, L_pm, label, **keys):
@@ -181,9 +178,8 @@ def test_quadratic_tasks_in_closed_form():
     result = group_constants(GROUPS, task, constants(task, star), star)
     h = np.array([task.hessian(np.zeros(7)).rows(i, 0, 7) for i in range(6)])
     for k in range(3):
-        assert (result.L_plus[k], result.L_pm[k]) == pytest.approx(
-            dense_constants(h[k == LABEL]), abs=1e-7
-        )
+        expected = dense_constants(h[k == LABEL])
+        assert (result.L_plus[k], result.L_pm[k]) == pytest.approx(expected, abs=1e-7)
     published = constants(task, star, "published")
     result = group_constants(GROUPS, task, published, star, "published")
     rms = [np.sqrt(np.mean(published.L_i[k == LABEL] ** 2)) for k in range(3)]

@@ -217,12 +217,12 @@ def test_permk_by_hand():
     """(31), (32), (33) and (39) with Delta_0 / epsilon^2 = 10^4, twice."""
     one = permk_case(4, 20, L=1.0, L_plus=2.0, L_pm=0.5)
     twice = 2 * 1e4 * FLOAT
-    choice = permk.at(one, "permk", 0.25, 0)
-    assert choice.bits == pytest.approx(twice * (5 + 0.75 * 5) * (1 + sqrt(3) * 0.5))
-    choice = permk.at(one, "randk", 0.5, 4)
-    assert choice.bits == pytest.approx(twice * (10 + 2) * (1 + sqrt(4 / 4) * 2))
-    choice = permk.at(one, "topk", 1.0, 15)
-    assert choice.bits == pytest.approx(twice * 15 * (1 + 2 * (5 + sqrt(400 - 300)) / 15))
+    for choice, units in (
+        (("permk", 0.25, 0), (5 + 0.75 * 5) * (1 + sqrt(3) * 0.5)),
+        (("randk", 0.5, 4), (10 + 2) * (1 + sqrt(4 / 4) * 2)),
+        (("topk", 1.0, 15), 15 * (1 + 2 * (5 + sqrt(400 - 300)) / 15)),
+    ):
+        assert permk.at(one, *choice).bits == pytest.approx(twice * units)
     one = permk_case(20, 4, L=1.0, L_plus=2.0, L_pm=0.5)
     choice = permk.at(one, "permk", 0.2, 0)
     assert choice.bits == pytest.approx(twice * (0.8 + 0.8) * (1 + sqrt(4 * 3 / 19) * 0.5))
