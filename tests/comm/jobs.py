@@ -29,10 +29,14 @@ def environment() -> dict[str, str]:
 
 
 def ended(
-    *command: str, code: int | None = 0, cwd: Path | str = ROOT, **variables: str
+    *command: str,
+    code: int | None = 0,
+    cwd: Path | str = ROOT,
+    timeout: float | None = HANG_SECONDS,
+    **variables: str,
 ) -> subprocess.CompletedProcess:
     """Run a command with these variables; output as text. Its exit code must be ``code``."""
-    options = {"cwd": cwd, "env": environment() | variables, "timeout": HANG_SECONDS}
+    options = {"cwd": cwd, "env": environment() | variables, "timeout": timeout}
     job = subprocess.run(command, capture_output=True, text=True, check=False, **options)
     assert code in (None, job.returncode), job.stdout + job.stderr
     return job
@@ -43,13 +47,9 @@ def python(code: str, *words: str, **variables: str) -> str:
     return ended(sys.executable, "-c", code, *words, **variables).stdout
 
 
-def mpirun(
-    ranks: int, *arguments: str, timeout: float | None = HANG_SECONDS, **options
-) -> subprocess.CompletedProcess:
-    """Run ``python ARGUMENTS`` on ``ranks`` ranks; output as text."""
-    command = ["mpirun", "-n", str(ranks), sys.executable, *arguments]
-    options |= {"env": environment(), "timeout": timeout, "check": False}
-    return subprocess.run(command, capture_output=True, text=True, **options)
+def mpirun(ranks: int, *arguments: str, **options) -> subprocess.CompletedProcess:
+    """`ended` for ``python ARGUMENTS`` on ``ranks`` ranks."""
+    return ended("mpirun", "-n", str(ranks), sys.executable, *arguments, **options)
 
 
 def start(ranks: int, *arguments: str, **options) -> subprocess.Popen:

@@ -48,6 +48,13 @@ def some(cases: Iterable[T], seed: int | None, one_in: int) -> list[T]:
     return every if seed is None else Random(seed).sample(every, len(every) // one_in)
 
 
+def run_on(groups: dict[int, MPI.Intracomm], ranks: int, tables: dict, log: Path, **how) -> None:
+    """Run an experiment on so many ranks, while the others sleep."""
+    if MPI.COMM_WORLD.rank < ranks:
+        run_tables(tables, log, groups[ranks], **how)
+    meet(MPI.COMM_WORLD, lambda: None)
+
+
 def compare(groups: dict[int, MPI.Intracomm], folder: Path, seed: int | None) -> int:
     """Each experiment on several ranks against one rank: the number of differences."""
     world = MPI.COMM_WORLD
@@ -60,11 +67,9 @@ def compare(groups: dict[int, MPI.Intracomm], folder: Path, seed: int | None) ->
         possible = [(r, layout) for r, layout in turn if r - (layout == "dedicated") <= most]
         for ranks, layout in [(1, "shared"), *possible]:
             placed = tables | {"run": tables["run"] | {"layout": layout}}
-            if world.rank < ranks:
-                run_tables(placed, one if ranks == 1 else log, groups[ranks], force=True)
+            run_on(groups, ranks, placed, one if ranks == 1 else log, force=True)
             if world.rank == 0 and ranks > 1:
                 different += report(differences(one, log), f"on {ranks} ranks, {layout}: {tables}")
-            meet(world, lambda: None)
     if world.rank == 0:
         print(f"{count} experiments, {different} differences")
     return different
@@ -79,16 +84,11 @@ def compare_resumed(groups: dict[int, MPI.Intracomm], folder: Path, seed: int | 
     several = some(resumes.experiments(), seed, 20)
     for (name, tables), (before, after, layout) in zip(several, turns, strict=False):
         count += 1
-        first = tables["run"] | {"rounds": resumes.FIRST}
-        then = tables["run"] | {"layout": layout}
-        for ranks, run, log, again in (
-            (1, tables["run"], full, False),
-            (before, first, parts, False),
-            (after, then, parts, True),
-        ):
-            if world.rank < ranks:
-                run_tables(tables | {"run": run}, log, groups[ranks], force=not again, resume=again)
-            meet(world, lambda: None)
+        first = tables | {"run": tables["run"] | {"rounds": resumes.FIRST}}
+        then = tables | {"run": tables["run"] | {"layout": layout}}
+        run_on(groups, 1, tables, full, force=True)
+        run_on(groups, before, first, parts, force=True)
+        run_on(groups, after, then, parts, resume=True)
         if world.rank == 0:
             text = f"{name} on {before} ranks, then {after} {layout}"
             different += report(differences(full, parts), text)

@@ -24,7 +24,7 @@ from mpi4py import MPI
 
 import mpisim
 from mpisim.comm.communicators import on_subset
-from mpisim.core.errors import Diverged, InputError, MpisimError
+from mpisim.core.errors import Diverged, InputError
 from mpisim.runs.sweep import executor, grid
 from mpisim.runs.sweep.points import Spread
 from tests.helpers import columns, run_tables, table
@@ -36,12 +36,9 @@ MARINA = {"name": "marina", "stepsize": "theory"}
 RANDK = {"name": "randk", "k": 5}
 
 
-def outcome(work):
-    """What work() returns, or the error that it raises."""
-    try:
-        return work()
-    except MpisimError as error:
-        return error
+def points_of(tables: dict, ways: dict) -> list:
+    """The points of a sweep."""
+    return grid.points(tables | {"sweep": ways}, [], "logs")[1]
 
 
 def results_and_errors(folder: Path) -> None:
@@ -53,15 +50,10 @@ def results_and_errors(folder: Path) -> None:
     def refuse(part):
         raise InputError(f"no, says rank {part.rank}")
 
-    error = outcome(lambda: on_subset(WORLD, 2, refuse))
-    assert isinstance(error, InputError)
-    assert str(error) == f"no, says rank {WORLD.rank if WORLD.rank < 2 else 0}"
-
-    def idle(part):
-        time.sleep(0.5)
-
+    with pytest.raises(InputError, match=f"^no, says rank {WORLD.rank if WORLD.rank < 2 else 0}$"):
+        on_subset(WORLD, 2, refuse)
     before = time.process_time()
-    on_subset(WORLD, 2, idle)
+    on_subset(WORLD, 2, lambda part: time.sleep(0.5))
     busy = time.process_time() - before
     assert WORLD.rank < 2 or busy < 0.2, f"a rank that sleeps takes {busy} s of 0.5 s"
 
@@ -76,21 +68,19 @@ def one_run(folder: Path) -> None:
         with h5py.File(two) as file:
             assert file.attrs["ranks"] == 2 and "ranks = 2\n" in file.attrs["config"]
             assert file.attrs["oversubscribed"] == (CORES < 2)
-    dedicated = table(MARINA, RANDK, workers=3, ranks="workers", layout="dedicated")
-    result = mpisim.run(mpisim.Experiment.from_dict(dedicated))
-    assert result.attributes["ranks"] == 4  # a server and a rank for each of 3 workers
-    assert result.attributes["oversubscribed"] == (CORES < 4)
-    shared = table(MARINA, RANDK, workers=3, ranks="workers")
-    result = mpisim.run(mpisim.Experiment.from_dict(shared))
-    assert result.attributes["ranks"] == 3 and result.rows["loss"].size == 21
-    assert len({x.tobytes() for x in WORLD.allgather(result.x)}) == 1
+    for layout, ranks in (("dedicated", 4), ("shared", 3)):  # with a server, and without
+        tables = table(MARINA, RANDK, workers=3, ranks="workers", layout=layout)
+        result = mpisim.run(mpisim.Experiment.from_dict(tables))
+        assert result.attributes["ranks"] == ranks and result.rows["loss"].size == 21
+        assert result.attributes["oversubscribed"] == (ranks > CORES)
+        assert len({x.tobytes() for x in WORLD.allgather(result.x)}) == 1
     far = table({"name": "gd", "stepsize": 1e9}, problem={"name": "least-squares"}, rounds=60)
     far["run"]["ranks"] = 2
-    error = outcome(lambda: run_tables(far, folder / "far.h5", WORLD))
-    assert isinstance(error, Diverged), error
+    with pytest.raises(Diverged):
+        run_tables(far, folder / "far.h5", WORLD)
     many = table(MARINA, RANDK, workers=5, ranks="workers")
-    error = outcome(lambda: run_tables(many, folder / "many.h5", WORLD))
-    assert "run.ranks: the run needs 5 ranks, this job has 4" in str(error), error
+    with pytest.raises(InputError, match=r"^run\.ranks: the run needs 5 ranks, this job has 4"):
+        run_tables(many, folder / "many.h5", WORLD)
 
 
 SWEEP = {
@@ -105,7 +95,7 @@ BACK = [{}, {"run": {"ranks": 2}, "problem": {"split": "shuffled"}}, {"run": {"r
 def sweep(folder: Path) -> None:
     """Points on 2 to 4 ranks; those that need more are skipped, whatever the others do."""
     tables = table(MARINA, RANDK, rounds=6)
-    _, points = grid.points(tables | {"sweep": SWEEP}, [], "logs")
+    points = points_of(tables, SWEEP)
     ended = executor.sweep(folder / "sweep", points, WORLD)
     assert len({repr([p.status for p in ps]) for ps in WORLD.allgather(ended)}) == 1
     for point in ended:
@@ -130,8 +120,7 @@ def sweep(folder: Path) -> None:
         assert all(np.array_equal(one, item[0]) for item in losses.values() for one in item)
     again = executor.sweep(folder / "sweep", points, WORLD)
     assert [p.before for p in again] == [p.status == "done" for p in ended]
-    _, points = grid.points(tables | {"sweep": {"way": BACK}}, [], "logs")
-    ended = executor.sweep(folder / "back", points, WORLD)
+    ended = executor.sweep(folder / "back", points_of(tables, {"way": BACK}), WORLD)
     assert [(p.ranks, p.status) for p in ended] == [(None, "done"), (2, "done"), (4, "done")]
 
 
@@ -150,12 +139,11 @@ def ignored(number: int, frame: object) -> None:
 def stopped(folder: Path) -> None:
     """SIGTERM reaches all ranks, also those that sleep; the sweep ends with the run."""
     tables = table(MARINA, RANDK, rounds=10**7, log_every=10**6, ranks=2)
-    _, points = grid.points(tables | {"sweep": {"run": {"seed": [1, 2]}}}, [], "logs")
     place, processes = folder / "stopped", WORLD.allgather(os.getpid())
     alarm = threading.Thread(target=terminate, args=(place, 1, processes))
     if WORLD.rank == 0:
         alarm.start()
-    ended = executor.sweep(place, points, WORLD)
+    ended = executor.sweep(place, points_of(tables, {"run": {"seed": [1, 2]}}), WORLD)
     if WORLD.rank == 0:
         alarm.join()  # no signal comes in the next sweep
     assert [p.status for p in ended] == ["terminated", ""]
@@ -168,7 +156,7 @@ OTHERS = [{"run": {"ranks": 2}}, {"run": {"ranks": "all"}}, {"compressor": {"k":
 def side_by_side(folder: Path) -> None:
     """Points on groups of 1 and of 2 ranks, in little memory, and those that ask for ranks."""
     tables = table(MARINA, RANDK, rounds=30)
-    _, points = grid.points(tables | {"sweep": SEEDS | {"way": OTHERS}}, [], "logs")
+    points = points_of(tables, SEEDS | {"way": OTHERS})
     for size, free, at_once in ((1, inf, 4), (2, inf, 2), (1, 0.0, 4)):
         place = folder / f"{size} {free}"
         with pytest.MonkeyPatch.context() as patch:
@@ -196,12 +184,11 @@ def side_by_side(folder: Path) -> None:
 def stopped_side_by_side(folder: Path) -> None:
     """SIGTERM reaches one rank, and stops the runs of all; points that ask for ranks do not run."""
     tables = table(MARINA, RANDK, rounds=10**7, log_every=10**6)
-    sweep = {"run": {"seed": [1, 2, 3, 4, 5, 6]}, "way": [{}, {"run": {"ranks": 1}}]}
-    _, points = grid.points(tables | {"sweep": sweep}, [], "logs")
+    ways = {"run": {"seed": [1, 2, 3, 4, 5, 6]}, "way": [{}, {"run": {"ranks": 1}}]}
     place = folder / "stopped side by side"
     if WORLD.rank == 2:
         threading.Thread(target=terminate, args=(place, 4, [os.getpid()])).start()
-    ended = executor.sweep(place, points, WORLD)
+    ended = executor.sweep(place, points_of(tables, ways), WORLD)
     assert Counter(p.status for p in ended) == {"terminated": 4, "": 8}
     assert all(p.ranks is None for p in ended if p.status)
 

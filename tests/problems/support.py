@@ -1,7 +1,7 @@
 """Problems on hand-made rows, and star networks without MPI."""
 
 import threading
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +12,7 @@ from tests.comm.jobs import HANG_SECONDS
 
 NAMES = ("logistic", "nonconvex-loss", "logistic-nonconvex-reg", "least-squares")
 FORMS = ("ones", "sparse", "dense")
+RANGES = [(0, 100), (100, 101), (101, 390), (390, 391), (391, 650), (650, 700)]
 
 
 def make_rows(form: str, count: int = 700, d: int = 23, seed: int = 0):
@@ -37,6 +38,12 @@ def attach(name, a, y, ranges, n=None, first=0, dtype=np.float64, dense=False, l
     problem.seed = 0
     problem.attach(shards, n or len(ranges), first, np.dtype(dtype), dense)
     return problem
+
+
+def of_rows(name, form, ranges=RANGES, d=23, **keys):
+    """Rows of `make_rows`, their labels, and a problem of them."""
+    a, y = make_rows(form, d=d)
+    return a, y, attach(name, a, y, ranges, dense=form == "dense", **keys)
 
 
 def part(name, a, y, ranges, first, count, **keys):
@@ -89,22 +96,14 @@ class ThreadStar(LocalStar):
 def on_ranks(counts: list[int], body) -> list:
     """body(star) on ranks that have ``counts`` workers; their results, by rank."""
     table: list = [None] * len(counts)
-    results: list = [None] * len(counts)
     barrier = threading.Barrier(len(counts))
 
-    def run(rank: int) -> None:
+    def run(rank: int):
         try:
-            results[rank] = body(ThreadStar(rank, counts, table, barrier))
-        except BaseException as error:
-            results[rank] = error
+            return body(ThreadStar(rank, counts, table, barrier))
+        except BaseException:
             barrier.abort()
+            raise
 
-    threads = [threading.Thread(target=partial(run, rank)) for rank in range(len(counts))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return results
+    with ThreadPoolExecutor(len(counts)) as pool:
+        return list(pool.map(run, range(len(counts))))

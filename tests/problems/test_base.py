@@ -156,24 +156,18 @@ def test_rows_have_the_bits_of_single_points(problem):
     xs, ys = points(problem), points(problem, 1)
     batch = np.random.default_rng(2).integers(0, problem.rows.min(), (N, 3))
     members = np.array([3, 0])
-    calls = {
-        "losses": (lambda x: problem.losses(x)),
-        "gradients": (lambda x: problem.gradients(x)),
-        "loss of both": (lambda x: problem.losses_and_gradients(x)[0]),
-        "gradient of both": (lambda x: problem.losses_and_gradients(x)[1]),
-        "batches": (lambda x: problem.batch_gradients(x, batch)),
-    }
-    for call in calls.values():
+    for call in (
+        *(problem.losses, problem.gradients, lambda x: problem.batch_gradients(x, batch)),
+        *(lambda x, which=which: problem.losses_and_gradients(x)[which] for which in (0, 1)),
+    ):
         same(call(xs), diagonal(call(x) for x in xs))
         same(call(0 * xs + xs[1]), call(xs[1]))
     some = problem.gradients(xs[members], members=members)
     same(some, np.asarray(problem.gradients(xs))[members])
-    changes = [problem.batch_changes(x, y, batch) for x, y in zip(xs, ys, strict=True)]
-    same(problem.batch_changes(xs, ys, batch), diagonal(changes))
-    from_one = [problem.batch_changes(x, ys[2], batch) for x in xs]
-    same(problem.batch_changes(xs, ys[2], batch), diagonal(from_one))
-    to_one = [problem.batch_changes(xs[2], y, batch) for y in ys]
-    same(problem.batch_changes(xs[2], ys, batch), diagonal(to_one))
+    for start, end in ((xs, ys), (xs, ys[2]), (xs[2], ys)):  # between two points, from or to one
+        pairs = zip(start + 0 * xs, end + 0 * xs, strict=True)
+        changes = [problem.batch_changes(x, y, batch) for x, y in pairs]
+        same(problem.batch_changes(start, end, batch), diagonal(changes))
     some = problem.batch_gradients(xs[members], batch[members], members=members)
     same(some, np.asarray(problem.batch_gradients(xs, batch))[members])
     some = problem.batch_gradients(xs[1], batch[members], members=members)
@@ -271,48 +265,35 @@ TABLES = {
 }
 
 
-@pytest.fixture
-def shifted():
-    """A problem of a plugin: f_i(x) = |x - i|^2 / 2, defined by losses and gradients."""
+def test_losses_and_gradients_make_a_problem(tmp_path):
+    """A problem of a plugin, without the key workers, of which a sweep does not set any."""
 
     @registered("shifted")
     class Shifted(Problem):
         size: int = 3
 
-        def load(self, n, first, count, seed, dtype):
-            self.n, self.first, self.m, self.d, self.dtype = n, first, count, self.size, dtype
-            self.rows, self.identical, self.identity = np.ones(count, np.int64), n == 1, "shifted"
-            self.shifts = np.arange(first, first + count)[:, None]
+        def load(self, *arguments):
+            Bowls.load(self, *arguments)
+            self.d = self.size
 
         def losses(self, x):
-            return ((x - self.shifts) ** 2).sum(axis=1) / 2
+            return ((x - self.centres) ** 2).sum(axis=1) / 2
 
         def gradients(self, x):
-            return x - self.shifts
+            return x - self.centres
 
-        def batch_gradients(self, x, batch):
-            return self.gradients(x)
+        batch_gradients = Bowls.batch_gradients
 
-    return Shifted
-
-
-def test_losses_and_gradients_make_a_problem(shifted, tmp_path):
-    gd = {"name": "gd", "stepsize": 1.0}
-    tables = {"problem": {"name": "shifted", "size": 5}, "method": gd, "run": {"rounds": 1}}
-    assert run_tables(tables, tmp_path / "log.h5").x.tolist() == [0.0] * 5
-    assert columns(tmp_path / "log.h5")["loss"].tolist() == [0.0, 0.0]
-    one = shifted().loaded(4, 1, 2, 0, np.dtype(float))
+    tables = {"problem": {"name": "shifted", "size": 5}, "method": {"name": "gd", "stepsize": 1.0}}
+    log = tmp_path / "log.h5"
+    assert run_tables(tables | {"run": {"rounds": 1}}, log).x.tolist() == [0.0] * 5
+    assert columns(log)["loss"].tolist() == [0.0, 0.0]
+    one = Shifted().loaded(4, 1, 2, 0, np.dtype(float))
     assert one.losses_and_gradients(np.zeros(3))[0].tolist() == [1.5, 6.0]
-    assert not one.explicit and not one.tested
-
-
-def test_a_sweep_of_a_problem_without_the_key_workers(shifted, tmp_path):
-    """The ranks decide how many there are; the sweep gave the problem a key that it lacks."""
-    assert not shifted.has_workers()
-    gd = {"name": "gd", "stepsize": 1.0}
-    tables = {"problem": {"name": "shifted"}, "method": gd}
+    assert not one.explicit and not one.tested and not Shifted.has_workers()
     grid = [tables | {"run": {"rounds": 1, "seed": seed}} for seed in (1, 2)]
-    assert [point.status for point in sweep(tmp_path, grid, MPI.COMM_SELF)] == ["done", "done"]
+    ended = sweep(tmp_path / "logs", grid, MPI.COMM_SELF)
+    assert [point.status for point in ended] == ["done", "done"]
 
 
 def test_a_problem_without_gradients_is_refused():

@@ -79,8 +79,8 @@ def test_losses_and_gradients(n, d, s):
 
 
 @pytest.mark.parametrize(("n", "d", "s"), CASES)
-def test_constants_are_those_of_the_matrices(n, d, s):
-    problem, (a, _) = load(n, d, s), algorithm_2(n, d, s)
+def test_constants_and_minimum_are_those_of_the_matrices(n, d, s):
+    problem, (a, b) = load(n, d, s), algorithm_2(n, d, s)
     c = smoothness.constants(problem, LocalStar(n))
     mean, values = a.mean(axis=0), np.linalg.eigvalsh(a)
     np.testing.assert_allclose(c.L_i, np.abs(values).max(axis=1), rtol=1e-12)
@@ -95,6 +95,9 @@ def test_constants_are_those_of_the_matrices(n, d, s):
     np.testing.assert_allclose(published.L_i, values.max(axis=1), rtol=1e-12)
     assert pytest.approx(values.max(axis=1).mean(), rel=1e-12) == published.L
     assert published.L_plus == published.L_pm and published.mu == LAMBDA
+    x, f = minimiser(problem, LocalStar(n), cache=False)
+    np.testing.assert_allclose(x, np.linalg.solve(mean, b.mean(axis=0)), rtol=1e-8)
+    assert f == pytest.approx(-0.5 * b.mean(axis=0) @ x, rel=1e-10)
 
 
 @pytest.mark.parametrize(("n", "d", "s"), CASES)
@@ -115,14 +118,6 @@ def test_matrices(n, d, s):
         np.testing.assert_allclose(largest.times(v[0])[i], m @ v[0], atol=1e-13)
         bare = largest.without_shared().rows(i, 0, d) + largest.shared * np.eye(d)
         np.testing.assert_allclose(bare, m, atol=1e-14)
-
-
-@pytest.mark.parametrize(("n", "d", "s"), CASES)
-def test_the_minimum(n, d, s):
-    problem, (a, b) = load(n, d, s), algorithm_2(n, d, s)
-    x, f = minimiser(problem, LocalStar(n), cache=False)
-    np.testing.assert_allclose(x, np.linalg.solve(a.mean(axis=0), b.mean(axis=0)), rtol=1e-8)
-    assert f == pytest.approx(-0.5 * b.mean(axis=0) @ x, rel=1e-10)
 
 
 @pytest.mark.parametrize(("n", "labels"), [(4, [0, 0, 1, 1]), (5, [0, 0, 1, 1, 1])])

@@ -13,7 +13,7 @@ from mpisim.comm.debug import MARKS, mark_in, poison, poisoned
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.runs.experiment import parse
 from mpisim.testing import differences
-from tests.comm.jobs import ROOT, mpirun, needs_mpirun
+from tests.comm.jobs import mpirun, needs_mpirun
 from tests.comm.wrong_methods import keeps_momentum, line, published, right, undecoded
 from tests.helpers import columns, run_tables, table
 
@@ -255,9 +255,7 @@ WRONG = {
 @needs_mpirun
 @pytest.mark.mpi
 def test_all_ranks_end_with_the_same_line():
-    job = mpirun(3, "-m", "tests.comm.wrong_methods", cwd=ROOT)
-    assert job.returncode == 0, job.stderr
-    lines = json.loads(job.stdout)
+    lines = json.loads(mpirun(3, "-m", "tests.comm.wrong_methods").stdout)
     assert lines.keys() == WRONG.keys()
     for name, (one, *others) in lines.items():
         assert all(other == one for other in others)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tomli_w
 
-from tests.comm.jobs import ROOT, mpirun
+from tests.comm.jobs import mpirun
 from tests.helpers import run_tables
 from tests.processors.experiments import write_dense
 from tests.processors.settings import HOST, OTHERS, Setting
@@ -23,7 +23,7 @@ def choose_sample(seed: int, number: int) -> str:
 
 def layouts(sample: str) -> tuple[str, bool]:
     """What differs on 1, 2, 3 and 6 ranks; it always happens."""
-    job = mpirun(6, "-m", "tests.comm.layouts", sample, cwd=ROOT, timeout=None)
+    job = mpirun(6, "-m", "tests.comm.layouts", sample, code=None, timeout=None)
     return "" if job.returncode == 0 else job.stdout[-3000:] + job.stderr[-3000:], True
 
 
@@ -47,7 +47,7 @@ def many_ranks(trial: tuple[int, dict]) -> tuple[str, bool]:
         file, log, other = (Path(name) / one for one in ("job.toml", "log.h5", "other.h5"))
         file.write_text(tomli_w.dumps(tables))
         words = "-m", "mpisim", "run", str(file), "--out", str(log)
-        job = mpirun(ranks, *words, cwd=ROOT, timeout=None)
+        job = mpirun(ranks, *words, code=None, timeout=None)
         if job.returncode != 0:
             return f"exit code {job.returncode}: {job.stderr[-2000:]}", True
         run_tables(tables, other)

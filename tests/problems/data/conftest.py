@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from mpisim.problems.data import cache as caching
 
@@ -47,9 +48,5 @@ def to_text(matrix: np.ndarray, labels: np.ndarray) -> str:
 
 
 def to_dense(data, indices, indptr, features: int) -> np.ndarray:
-    """The dense matrix of compressed sparse rows, by plain loops."""
-    matrix = np.zeros((len(indptr) - 1, features))
-    for i in range(len(indptr) - 1):
-        for k in range(indptr[i], indptr[i + 1]):
-            matrix[i, indices[k]] = data[k]
-    return matrix
+    """The dense matrix of compressed sparse rows."""
+    return sparse.csr_array((data, indices, indptr), (len(indptr) - 1, features)).toarray()

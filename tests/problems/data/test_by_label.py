@@ -147,9 +147,10 @@ def test_a_run_is_of_these_ids(tmp_path):
     assert "clients sha256:" in mpisim.load(log)[0].attrs["problem"]
     with pytest.raises(InputError, match=r"clients sha256"):
         run_tables(natural(tmp_path, IDS.replace("bo", "ann\nbo", 1)[:-6]), log, resume=True)
-    with pytest.raises(InputError, match=r"problem.workers: 4 .* 3, the clients in "):
-        run_tables(natural(tmp_path, workers=4), log, force=True)
-    with pytest.raises(InputError, match=r"ids.gz: 7 lines; allowed: 6, an id for each row"):
-        run_tables(natural(tmp_path, IDS + "dan\n", workers=4), log, force=True)
-    with pytest.raises(InputError, match=r"problem.client_ids: nowhere: No such file"):
-        run_tables(natural(tmp_path, client_ids="nowhere"), log, force=True)
+    for keys, line in (
+        ({"workers": 4}, r"problem.workers: 4 .* 3, the clients in "),
+        ({"ids": IDS + "dan\n", "workers": 4}, "ids.gz: 7 lines; allowed: 6, an id for each row"),
+        ({"client_ids": "nowhere"}, r"problem.client_ids: nowhere: No such file"),
+    ):
+        with pytest.raises(InputError, match=line):
+            run_tables(natural(tmp_path, **keys), log, force=True)

@@ -158,11 +158,9 @@ def some(shape, top=256, seed=0):
 
 @pytest.mark.parametrize("shape", [(5,), (3, 28, 28), (2, 3, 4, 5), (0, 28, 28)])
 def test_idx(tmp_path, shape):
-    array = some(shape)
-    (tmp_path / "f.gz").write_bytes(gzip.compress(idx(array)))
-    np.testing.assert_array_equal(
-        reading.parse_idx(reading.read_content(tmp_path / "f.gz"), "f"), array
-    )
+    array, path = some(shape), tmp_path / "f.gz"
+    path.write_bytes(gzip.compress(idx(array)))
+    np.testing.assert_array_equal(reading.parse_idx(read_content(path), "f"), array)
 
 
 @given(st.binary(max_size=60))
@@ -181,8 +179,7 @@ def test_cifar(tmp_path, kind, classes):
     labels = np.stack([some(6, top, seed=top) for top in classes], axis=1)
     pixels = some((6, 3072))
     (tmp_path / "f.xz").write_bytes(lzma.compress(np.hstack([labels, pixels]).tobytes()))
-    content = reading.read_content(tmp_path / "f.xz")
-    got, got_labels = reading.parse_cifar(content, "f.xz", kind)
+    got, got_labels = reading.parse_cifar(read_content(tmp_path / "f.xz"), "f.xz", kind)
     np.testing.assert_array_equal(got, pixels.reshape(6, 3, 32, 32))
     np.testing.assert_array_equal(got_labels, labels[:, -1])
 
@@ -200,9 +197,8 @@ def small_mnist(here, monkeypatch):
     for part, rows in (("train", 3), ("test", 2)):
         for what, shape in (("images", (rows, 28, 28)), ("labels", (rows,))):
             content = idx(some(shape, 10, rows))
-            (here / f"{part}-{what}.gz").write_bytes(gzip.compress(content))
-            digest = hashlib.sha256(content).hexdigest()
-            name = f"{part}-{what}"
+            digest, name = hashlib.sha256(content).hexdigest(), f"{part}-{what}"
+            (here / f"{name}.gz").write_bytes(gzip.compress(content))
             files.append(registering.DataFile(name, name, rows, None, "", digest, ()))
     dataset = registering.Dataset("small", "idx", 784, tuple(files))
     monkeypatch.setattr(registering, "registry", lambda: {"small": dataset})

@@ -8,6 +8,7 @@ import io
 import socket
 import tarfile
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -21,23 +22,18 @@ from mpisim.problems.data.sample import sample_text, write_sample
 
 def test_paths_and_names(tmp_path, monkeypatch):
     one, two = tmp_path / "one", tmp_path / "two"
-    one.mkdir()
-    two.mkdir()
+    for folder in (one, two, one / "folder"):
+        folder.mkdir()
     monkeypatch.setenv("MPISIM_DATA", f"{tmp_path / 'absent'}:{one}::{two}")
     monkeypatch.chdir(two)
-    (two / "mine.bz2").touch()
-    assert find("mine") == two / "mine.bz2"
-    (one / "mine.gz").touch()
-    assert find("mine") == one / "mine.gz"  # the first folder wins
-    (one / "mine.xz").touch()
-    assert find("mine") == one / "mine.xz"
-    (one / "mine").touch()
-    assert find("mine") == one / "mine"
+    # the first folder wins, and in it each of these over those before
+    for path in (two / "mine.bz2", one / "mine.gz", one / "mine.xz", one / "mine"):
+        path.touch()
+        assert find("mine") == path
     assert find(str(two / "mine.bz2")) == two / "mine.bz2"
     assert str(find("mine.bz2")) == "mine.bz2"  # a path from here
     (one / "covtype.libsvm.binary.bz2").touch()  # the official name of a registered set
     assert find("covtype") == one / "covtype.libsvm.binary.bz2"
-    (one / "folder").mkdir()
     with pytest.raises(InputError, match="is a folder"):
         find(str(one / "folder"))
 
@@ -51,12 +47,9 @@ def test_a_missing_set_says_where_and_how(here, monkeypatch, tmp_path):
     assert "python -m mpisim data fetch a9a" in message
     with pytest.raises(InputError, match=r"'nosuch'.*MPISIM_DATA.*mushrooms"):
         find("nosuch")
-
-
-@pytest.mark.parametrize("name", ["", "no/such/file", "/", "x" * 5000, "a\0b", "~nobody/x"])
-def test_odd_names(name):
-    with pytest.raises(InputError, match=r"^data "):
-        find(name)
+    for name in ("", "no/such/file", "/", "x" * 5000, "a\0b", "~nobody/x"):
+        with pytest.raises(InputError, match=r"^data "):
+            find(name)
 
 
 def test_list(here, monkeypatch, tmp_path):
@@ -90,17 +83,11 @@ def test_committed_file_is_what_the_generator_makes(tmp_path):
     committed = (ROOT / "datasets" / "sample").read_bytes()
     write_sample(tmp_path / "new" / "sample")
     assert (tmp_path / "new" / "sample").read_bytes() == committed
-    assert len(committed) < 150_000
-
-
-def test_seed_and_errors(tmp_path):
-    assert sample_text(20, seed=0) != sample_text(20, seed=1)
-    (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="cannot be written"):
-        write_sample(tmp_path / "file" / "x")
-    with pytest.raises(InputError, match="cannot be written"):
-        write_sample(tmp_path)
-    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+    assert len(committed) < 150_000 and sample_text(20, seed=0) != sample_text(20, seed=1)
+    for path in (tmp_path / "new" / "sample" / "x", tmp_path):  # below a file, and a folder
+        with pytest.raises(InputError, match="cannot be written"):
+            write_sample(path)
+    assert [p.name for p in tmp_path.rglob("*")] == ["new", "sample"]
 
 
 TEXT = b"1 1:1 2:0.5\n2 3:1\n"
@@ -120,9 +107,10 @@ CIFAR = {"c/one.bin": bytes(3073), "c/two.bin": b"\x09" + bytes(3072)}
 
 
 @pytest.fixture
-def server():
-    """(base URL, files to serve by path, paths asked for)."""
+def server(monkeypatch):
+    """Has ``files`` by path, notes paths ``asked`` for; register(path, ...) is the set "tiny"."""
     files, asked = {}, []
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -137,24 +125,18 @@ def server():
             pass
 
     httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=httpd.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{httpd.server_port}", files, asked
-    httpd.shutdown()
-    httpd.server_close()
+    threading.Thread(target=httpd.serve_forever, args=(0.02,), daemon=True).start()
 
-
-@pytest.fixture
-def register(monkeypatch):
-    """register(kind, url, ...) makes a registered set called "tiny"."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-    def make(*urls, kind="libsvm", names=("tiny.text",), digest=None, rows=2, features=3):
-        files = tuple(DataFile("train", n, rows, None, "", digest, urls) for n in names)
-        sets = {"tiny": Dataset("tiny", kind, features, files)}
+    def register(*paths, kind="libsvm", names=("tiny.text",), port=httpd.server_port, **keys):
+        urls = tuple(f"http://127.0.0.1:{port}/{path}" for path in paths)
+        keys = {"rows": 2, "features": 3, "digest": None} | keys
+        files = (DataFile("train", n, keys["rows"], None, "", keys["digest"], urls) for n in names)
+        sets = {"tiny": Dataset("tiny", kind, keys["features"], tuple(files))}
         monkeypatch.setattr(finding, "registry", lambda: sets)
 
-    return make
+    yield SimpleNamespace(files=files, asked=asked, register=register)
+    httpd.shutdown()
+    httpd.server_close()
 
 
 def sha(content):
@@ -164,91 +146,78 @@ def sha(content):
 @pytest.mark.parametrize(
     ("suffix", "pack"), [("", bytes), (".bz2", bz2.compress), (".gz", gzip.compress)]
 )
-def test_download(server, register, tmp_path, suffix, pack):
-    url, files, asked = server
-    packed = files["tiny" + suffix] = pack(TEXT)
-    register(f"{url}/tiny{suffix}", digest=sha(TEXT))
+def test_download(server, tmp_path, suffix, pack):
+    packed = server.files["tiny" + suffix] = pack(TEXT)
+    server.register(f"tiny{suffix}", digest=sha(TEXT))
     folder = tmp_path / "new" / "datasets"
     for _ in range(2):  # the second time it is there already
         assert fetch("tiny", folder=folder) == [folder / f"tiny{suffix}"]
-    assert len(asked) == 1
+    assert len(server.asked) == 1
     assert [p.name for p in folder.iterdir()] == [f"tiny{suffix}"]
     (folder / f"tiny{suffix}").write_bytes(packed[:-4])  # damaged: fetched again
     fetch("tiny", folder=folder)
-    assert (folder / f"tiny{suffix}").read_bytes() == packed and len(asked) == 2
+    assert (folder / f"tiny{suffix}").read_bytes() == packed and len(server.asked) == 2
 
 
-def test_wrong_content_does_not_stay(server, register, tmp_path):
-    url, files, _ = server
-    page = files["tiny"] = b"<html>please log in</html>"
-    register(f"{url}/tiny", digest=sha(TEXT))
+def test_wrong_content_does_not_stay(server, tmp_path):
+    page = server.files["tiny"] = b"<html>please log in</html>"
+    server.register("tiny", digest=sha(TEXT))
     with pytest.raises(InputError, match=rf"{sha(page)}; [^\n]*{sha(TEXT)}"):
         fetch("tiny", folder=tmp_path)
+    server.files["tiny"] = TEXT  # without a checksum, the shape is checked
+    for other, line in (({"rows": 3}, "; .* has 3 and 3"), ({"features": 2}, "")):
+        server.register("tiny", **other)
+        with pytest.raises(InputError, match=f"2 rows and 3 features{line}"):
+            fetch("tiny", folder=tmp_path)
     assert not list(tmp_path.iterdir())
-
-
-def test_without_checksum_the_shape_is_checked(server, register, tmp_path):
-    url, files, _ = server
-    files["tiny"] = TEXT
-    register(f"{url}/tiny", rows=3)
-    with pytest.raises(InputError, match=r"2 rows and 3 features; .* has 3 and 3"):
-        fetch("tiny", folder=tmp_path)
-    register(f"{url}/tiny", features=2)
-    with pytest.raises(InputError, match="2 rows and 3 features"):
-        fetch("tiny", folder=tmp_path)
-    assert not list(tmp_path.iterdir())
-    register(f"{url}/tiny")
+    server.register("tiny")
     assert fetch("tiny", folder=tmp_path)[0].read_bytes() == TEXT
 
 
-def test_second_source_when_the_first_fails(server, register, tmp_path):
-    url, files, asked = server
-    files["b/tiny"] = TEXT
-    register(f"{url}/a/tiny", f"{url}/b/tiny", digest=sha(TEXT))
+def test_second_source_when_the_first_fails(server, tmp_path):
+    server.files["b/tiny"] = TEXT
+    server.register("a/tiny", "b/tiny", digest=sha(TEXT))
     fetch("tiny", folder=tmp_path)
-    assert asked == ["/a/tiny", "/b/tiny"]
-    files["a/tiny"] = TEXT[:-1]  # complete, but not what it should be
+    assert server.asked == ["/a/tiny", "/b/tiny"]
+    server.files["a/tiny"] = TEXT[:-1]  # complete, but not what it should be
     (tmp_path / "tiny").unlink()
     assert fetch("tiny", folder=tmp_path)[0].read_bytes() == TEXT
 
 
-def test_archive_members(server, register, tmp_path):
-    url, files, asked = server
-    files["c.tar.gz"] = tar(CIFAR)
-    register(f"{url}/c.tar.gz", kind="cifar10", names=tuple(CIFAR), rows=1, features=3072)
+def test_archive_members(server, tmp_path):
+    server.files["c.tar.gz"] = tar(CIFAR)
+    server.register("c.tar.gz", kind="cifar10", names=tuple(CIFAR), rows=1, features=3072)
     paths = fetch("tiny", folder=tmp_path)
     assert [p.read_bytes() for p in paths] == list(CIFAR.values())
-    assert asked == ["/c.tar.gz"]  # once for all members
+    assert server.asked == ["/c.tar.gz"]  # once for all members
     assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*.*")) == sorted(CIFAR)
-    register(f"{url}/c.tar.gz", kind="cifar10", names=("c/three.bin",), rows=1)
+    server.register("c.tar.gz", kind="cifar10", names=("c/three.bin",), rows=1)
     with pytest.raises(InputError, match=r"c/three\.bin"):
         fetch("tiny", folder=tmp_path)
 
 
-def test_missing_and_refused(server, register, tmp_path):
-    url, _, _ = server
-    register(f"{url}/tiny")
+def test_missing_and_refused(server, tmp_path):
+    server.register("tiny")
     with pytest.raises(InputError, match=r"HTTP status 404.*MPISIM_DATA"):
         fetch("tiny", folder=tmp_path)
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))  # bound, but nobody listens
-        register(f"http://127.0.0.1:{closed.getsockname()[1]}/tiny")
+        server.register("tiny", port=closed.getsockname()[1])
         with pytest.raises(InputError, match=r"^data 'tiny': nothing usable.*network") as error:
             fetch("tiny", folder=tmp_path)
     assert "\n" not in str(error.value) and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("right", [True, False])
-def test_what_mpisim_data_holds_needs_no_network(server, register, tmp_path, monkeypatch, right):
-    url, files, asked = server
-    files["tiny"] = TEXT
-    register(f"{url}/tiny", digest=sha(TEXT))
+def test_what_mpisim_data_holds_needs_no_network(server, tmp_path, monkeypatch, right):
+    server.files["tiny"] = TEXT
+    server.register("tiny", digest=sha(TEXT))
     here, datasets = tmp_path / "here", tmp_path / "datasets"
     here.mkdir()
     (here / "tiny.bz2").write_bytes(bz2.compress(TEXT if right else b"1 1:2\n"))
     monkeypatch.setenv("MPISIM_DATA", str(here))
     monkeypatch.setattr(finding, "datasets_folder", lambda: datasets)
     assert fetch("tiny") == [here / "tiny.bz2" if right else datasets / "tiny"]
-    assert len(asked) == (0 if right else 1) and datasets.exists() != right
+    assert len(server.asked) == (0 if right else 1) and datasets.exists() != right
     message = commands.fetched("tiny")
     assert message.endswith(", found by MPISIM_DATA") == right

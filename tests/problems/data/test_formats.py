@@ -210,10 +210,6 @@ def test_a_test_set_changes_nothing_else(cache, here):
     assert tested.row["test_loss"] > 0 and "test_loss" not in plain.row
     alone = PROBLEMS["logistic"](data="train", test_="test").loaded(5, 4, 1, 0, np.dtype(float))
     assert "tested on test sha256:" in alone.identity
-
-
-def test_labels_of_a_test_set(cache, here):
-    (here / "train").write_text(to_text(X, Y))
     (here / "test").write_text("1 1:1\n1 2:1\n")
     with pytest.raises(InputError, match=r"test: 1 distinct label \(1\)"):
-        run_tables(TABLES | {"problem": {"name": "logistic", "data": "train", "test": "test"}})
+        run_tables(TABLES | {"problem": problem | {"test": "test"}})
