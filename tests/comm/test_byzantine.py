@@ -1,11 +1,11 @@
 """Rules that combine messages, workers that lie, and fleets of unequal clients."""
 
 import csv
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.stats import norm
 
 from mpisim.comm import fleet
@@ -18,6 +18,12 @@ from tests.methods.test_downlink import GAMMA
 
 DRAW = Draw(Streams(1), "buckets", 0, 0, 1)
 ROWS = np.random.default_rng(0).standard_normal((11, 5))
+
+
+def test_the_geometric_median_has_the_least_sum_of_distances():
+    result = Server(aggregate="geometric-median", steps=300).combine(ROWS, DRAW)
+    best = minimize(lambda z: np.linalg.norm(ROWS - z, axis=1).sum(), ROWS.mean(axis=0), tol=1e-10)
+    assert np.linalg.norm(result - best.x) < 1e-4
 
 
 def geometric_median(rows, steps=8):
@@ -41,8 +47,12 @@ def trimmed_mean(rows, trim=0.34):
     return np.sort(rows, axis=0)[b : len(rows) - b].mean(axis=0)
 
 
+def median(rows):
+    return np.median(rows, axis=0)
+
+
 REFERENCES = {
-    "median": (partial(np.median, axis=0), {}),
+    "median": (median, {}),
     "trimmed-mean": (trimmed_mean, {"trim": 0.34}),
     "geometric-median": (geometric_median, {}),
     "centered-clipping": (centered_clipping, {"clip": 0.5}),
@@ -145,6 +155,7 @@ IDENTITY = {"name": "identity"}
 def test_flipped_labels_are_another_data_set(tmp_path):
     """Gradient descent on the mean of f_1, ..., f_4 and two workers with y = -y."""
     loop, log = Loop(), tmp_path / "x.h5"
+    good = slice(0, 4)
     end = run(GD, IDENTITY, log, attack={"name": "label-flip", "share": 0.34})
     losses = columns(log)["grad_norm_sq"]
     loop.y[4 * loop.m :] *= -1
@@ -152,7 +163,7 @@ def test_flipped_labels_are_another_data_set(tmp_path):
     for _ in range(150):
         x = x - GAMMA * loop.every(x).mean(axis=0)
     assert near(end.x, x)
-    gradient = loop.every(x)[:4].mean(axis=0)
+    gradient = loop.every(x)[good].mean(axis=0)
     assert losses[-1] == pytest.approx(gradient @ gradient, rel=1e-10)
 
 
@@ -169,11 +180,15 @@ def attacked(name, v, good, draw):
     return out
 
 
-ATTACKED = {"sign-flip": "median", "ipm": "geometric-median"}
-ATTACKED |= {"alie": "centered-clipping", "noise": "trimmed-mean"}
-
-
-@pytest.mark.parametrize(("attack", "aggregate"), ATTACKED.items())
+@pytest.mark.parametrize(
+    ("attack", "aggregate"),
+    [
+        ("sign-flip", "median"),
+        ("ipm", "geometric-median"),
+        ("alie", "centered-clipping"),
+        ("noise", "trimmed-mean"),
+    ],
+)
 def test_byz_vr_marina(attack, aggregate, p=0.3, b=7, T=20):
     """The rule over g_i = g^k + Q(difference), with buckets of two."""
     loop, good = Loop(), np.arange(N) < 4
@@ -204,6 +219,8 @@ def test_byz_vr_marina(attack, aggregate, p=0.3, b=7, T=20):
 
 
 MILLION = np.arange(1_000_000)
+
+
 TABLE = Path(fleet.__file__).with_name("mlab.csv")
 COUNTRIES = list(csv.DictReader(line for line in TABLE.read_text().splitlines() if line[0] != "#"))
 LEVELS = np.array([0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99])

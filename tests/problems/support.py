@@ -12,7 +12,6 @@ from tests.comm.jobs import HANG_SECONDS
 
 NAMES = ("logistic", "nonconvex-loss", "logistic-nonconvex-reg", "least-squares")
 FORMS = ("ones", "sparse", "dense")
-RANGES = [(0, 100), (100, 101), (101, 390), (390, 391), (391, 650), (650, 700)]
 
 
 def make_rows(form: str, count: int = 700, d: int = 23, seed: int = 0):
@@ -38,12 +37,6 @@ def attach(name, a, y, ranges, n=None, first=0, dtype=np.float64, dense=False, l
     problem.seed = 0
     problem.attach(shards, n or len(ranges), first, np.dtype(dtype), dense)
     return problem
-
-
-def of_rows(name, form, ranges=RANGES, d=23, **keys):
-    """Rows of `make_rows`, their labels, and a problem of them."""
-    a, y = make_rows(form, d=d)
-    return a, y, attach(name, a, y, ranges, dense=form == "dense", **keys)
 
 
 def part(name, a, y, ranges, first, count, **keys):

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from tests.helpers import some_of
-from tests.problems.support import FORMS, NAMES, RANGES, attach, make_rows, of_rows, part
+from tests.problems.support import FORMS, NAMES, attach, make_rows, part
+
+RANGES = [(0, 100), (100, 101), (101, 390), (390, 391), (391, 650), (650, 700)]
 
 
 def reference(name, a, y, x, l2=0.0, lambda_=0.1, reduction="mean"):
@@ -44,8 +46,9 @@ def check(problem, a, y, ranges, x, tolerance=1e-13, **keys):
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 3e-6)])
 @some_of(8, form=FORMS, name=NAMES)
 def test_formulas(name, form, dtype, tolerance):
+    a, y = make_rows(form)
     for scale, l2 in ((0.1, 0.7), (1, 0.0), (10, 0.7 if dtype == "float64" else 0.0)):
-        a, y, problem = of_rows(name, form, dtype=dtype, l2=l2)
+        problem = attach(name, a, y, RANGES, dtype=dtype, dense=form == "dense", l2=l2)
         assert problem.design.form == {"ones": 0, "sparse": 1, "dense": 2}[form]
         x = (scale * np.random.default_rng(0).normal(size=a.shape[1])).astype(dtype)
         x.flags.writeable = False
@@ -56,7 +59,8 @@ def test_formulas(name, form, dtype, tolerance):
 
 
 def test_sums_over_rows():
-    a, y, problem = of_rows("least-squares", "dense", reduction="sum", l2=0.1)
+    a, y = make_rows("dense")
+    problem = attach("least-squares", a, y, RANGES, dense=True, reduction="sum", l2=0.1)
     x = np.random.default_rng(1).normal(size=a.shape[1])
     check(problem, a, y, RANGES, x, l2=0.1, reduction="sum", tolerance=1e-11)
     alone = part("least-squares", a, y, RANGES, 2, 1, dense=True, reduction="sum", l2=0.1)
@@ -66,12 +70,13 @@ def test_sums_over_rows():
 
 @some_of(8, form=FORMS, name=NAMES)
 def test_diagonals_of_hessians(name, form):
-    *_, problem = of_rows(name, form, l2=0.2)
+    a, y = make_rows(form)
+    problem = attach(name, a, y, RANGES, dense=form == "dense", l2=0.2)
     matrices = [problem.largest_hessian()]
     if problem.convex:
-        matrices.append(problem.hessian(np.linspace(-1, 1, problem.d)))
+        matrices.append(problem.hessian(np.linspace(-1, 1, a.shape[1])))
     for one in matrices:
-        expected = [one.rows(i, 0, problem.d).diagonal() for i in range(problem.m)]
+        expected = [one.rows(i, 0, a.shape[1]).diagonal() for i in range(problem.m)]
         np.testing.assert_allclose(one.diagonals(), expected, rtol=1e-14)
 
 
@@ -81,8 +86,8 @@ BOUNDED = ("logistic", "nonconvex-loss", "logistic-nonconvex-reg")
 @some_of(8, form=FORMS, name=BOUNDED)
 def test_gradient_bounds(name, form):
     """No sample's gradient at any x is above G and G_inf, nor its variance above sigma^2."""
-    a, y, problem = of_rows(name, form, d=5)
-    bounds = problem.gradient_bounds()
+    a, y = make_rows(form, d=5)
+    bounds = attach(name, a, y, RANGES, dense=form == "dense").gradient_bounds()
     assert bounds.shape == (len(RANGES), 3)
     rng = np.random.default_rng(0)
     for (start, stop), (G, G_inf, variance) in zip(RANGES, bounds, strict=True):
@@ -106,7 +111,8 @@ def test_gradient_bounds(name, form):
 
 @some_of(8, form=FORMS, name=NAMES)
 def test_batches(name, form):
-    a, y, problem = of_rows(name, form, l2=0.2)
+    a, y = make_rows(form)
+    problem = attach(name, a, y, RANGES, dense=form == "dense", l2=0.2)
     x = np.random.default_rng(0).normal(size=a.shape[1])
     batch = np.random.default_rng(2).integers(0, problem.rows[:, None], (6, 9))
     batch[:, 1] = batch[:, 0]  # counts twice
@@ -123,13 +129,14 @@ def test_batches(name, form):
 
 @pytest.mark.parametrize("bad", [-1, 1, 2**40])
 def test_rows_that_are_not_there(bad):
-    *_, problem = of_rows("logistic", "sparse")
+    a, y = make_rows("sparse")
+    problem = attach("logistic", a, y, RANGES)
     batch = np.zeros((6, 2), np.int64)
     batch[1, 1] = bad  # worker 1 has one row
     with pytest.raises(IndexError):
-        problem.batch_gradients(np.zeros(problem.d), batch)
+        problem.batch_gradients(np.zeros(a.shape[1]), batch)
     with pytest.raises(IndexError):
-        problem.batch_changes(np.zeros(problem.d), np.ones(problem.d), batch)
+        problem.batch_changes(np.zeros(a.shape[1]), np.ones(a.shape[1]), batch)
 
 
 @pytest.mark.parametrize("name", ["logistic", "nonconvex-loss"])

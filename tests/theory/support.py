@@ -30,17 +30,6 @@ def smoothness_matrices(n: int, d: int, seed: int = 0) -> np.ndarray:
     return np.einsum("nmi,nmj->nij", a, a) / d + 0.05 * np.eye(d)
 
 
-def top(h: np.ndarray) -> float:
-    """The largest eigenvalue."""
-    return np.linalg.eigvalsh(h)[-1]
-
-
-def dense_constants(h: np.ndarray) -> tuple[float, float]:
-    """L_+ and L_± of quadratics with Hessians h (m, d, d): Theorem 3 and Example 3 of PermK."""
-    square, mean = np.mean(h @ h, axis=0), h.mean(axis=0)
-    return np.sqrt(top(square)), np.sqrt(max(0.0, top(square - mean @ mean)))
-
-
 SAMPLE = ("problem.data=sample", "problem.workers=5", "run.rounds=1")
 
 

@@ -1,6 +1,7 @@
 """The theorems' guarantees hold at their step sizes, and break at a few times as much."""
 
 from functools import partial
+from itertools import pairwise
 from math import sqrt
 
 import numpy as np
@@ -20,6 +21,9 @@ from tests.theory.proofs import (
     TOPK,
     N,
     Proof,
+    at,
+    engine,
+    rounds_of,
     squares,
     theta,
 )
@@ -121,12 +125,6 @@ def variance(problem, x) -> float:
     m, full = int(problem.rows.min()), problem.gradients(x)
     away = [problem.batch_gradients(x, np.full((problem.m, 1), j)) - full for j in range(m)]
     return float(np.mean(np.sum(np.square(away), axis=2)))
-
-
-def ef21(e, r, pl):
-    """EF21's Theorems 6 and 7, with G the mean of |g_i - grad f_i|^2."""
-    weight = e.step.gamma / theta(e.compressor.alpha) / (1 if pl else 2)
-    return r.f - (f_star(e) if pl else 0.0) + weight * squares(r.after.g_i - r.grads)
 
 
 def marina_p(e, r):
@@ -257,8 +255,6 @@ SMOOTH = {  # in nonconvex problems and in least squares
     **{name: smooth(*pair, marina, 3) for name, pair in STOCHASTIC.items()},
     **{f"Theorem 4 {i}": smooth(*pair, marina, 3) for i, pair in enumerate(BY_PERMK)},
     **{name: dasha_proof(name, False) for name in DASHA},
-    "gd": smooth({"name": "gd"}, None, lambda e, r: r.f, 1.5, rounds=50),
-    "ef21": smooth({"name": "ef21"}, TOPK, partial(ef21, pl=False), 100, rounds=60),
     "marina-p": smooth({"name": "marina-p", "down": RANDK}, None, marina_p, 4),
     "marina-p, permk": smooth({"name": "marina-p", "down": PERMK}, None, marina_p, 4),
     "ef21-p": smooth({"name": "ef21-p", "down": TOPK}, None, ef21_p, 40),
@@ -275,8 +271,6 @@ CONVEX = {  # with l2 > 0
         for name, pair in STOCHASTIC.items()
     },
     **{name: dasha_proof(name, True) for name in DASHA},
-    "ef21": Proof({"name": "ef21"}, TOPK, partial(ef21, pl=True), 100, rate=of_mu,
-                  condition="PL", rounds=60, seeds=2),
     "diana": convex({"name": "diana"}, diana, diana_rate, 12),
     "diana+, quant+": plus(QUANT, 12),
     "diana+, blocks": plus({"name": "block-quant-plus", "blocks": 5}, 12),
@@ -305,3 +299,38 @@ def test_smooth_lyapunov_function(name):
 def test_contraction(name):
     assert CONVEX[name].excess(LOGISTIC, 1.0) < 4
     assert CONVEX[name].breaks is None or CONVEX[name].excess(LOGISTIC, CONVEX[name].breaks) > 5
+
+
+def gd_worst(multiple: float) -> float:
+    """max_k (f(x^{k+1}) - f(x^k) + gamma/2 |grad f(x^k)|^2) / f(x^0)."""
+    e = engine(at({"name": "gd"}, multiple), None, LEAST_SQUARES)
+    r = list(rounds_of(e, 50))
+    steps = (b.f - a.f + e.step.gamma / 2 * a.square for a, b in pairwise(r))
+    return max(steps) / r[0].f
+
+
+def test_gradient_descent_decreases_f_in_every_step():
+    assert gd_worst(1.0) <= 1e-14
+    assert gd_worst(1.5) > 1e-6
+
+
+def ef21_worst(multiple: float, condition: str) -> float:
+    """Largest excess of one step's Lyapunov function over what Theorem 6 or 7 allows, over Phi^0.
+
+    Theorem 6: Phi = f + gamma/(2 theta) G falls by gamma/2 |grad f|^2; Theorem 7: Phi = f - f* +
+    gamma/theta G falls to 1 - gamma mu times itself. G is the mean of |g_i - grad f_i|^2.
+    """
+    e = engine(at({"name": "ef21"}, multiple, condition=condition), TOPK, LOGISTIC)
+    gamma, pl = e.step.gamma, condition == "PL"
+    weight = gamma / theta(10 / e.problem.d) / (1 if pl else 2)
+    phi, allowed = [], []
+    for r in rounds_of(e, 60):
+        phi.append(r.f - (f_star(e) if pl else 0.0) + weight * squares(r.after.g_i - r.grads))
+        allowed.append(of_mu(e) * phi[-1] if pl else phi[-1] - gamma / 2 * r.square)
+    return max(b - a for a, b in zip(allowed[:-1], phi[1:], strict=True)) / phi[0]
+
+
+@pytest.mark.parametrize("condition", ["nonconvex", "PL"])
+def test_ef21_lyapunov_function_falls_in_every_step(condition):
+    assert ef21_worst(1.0, condition) <= 1e-14
+    assert ef21_worst(100.0, condition) > 1e-3

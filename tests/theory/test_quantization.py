@@ -19,14 +19,41 @@ def diagonal(d: int, seed: int = 0, zeros: int = 0) -> np.ndarray:
     return out
 
 
-@pytest.mark.parametrize("n_mu", SCHEMES)
-@pytest.mark.parametrize("beta", [0.4, 3.0, 60.0])
+def test_blocks_are_those_of_the_published_code():
+    assert q.block_starts(54, 6).tolist() == [0, 9, 18, 27, 36, 45, 54]
+    assert q.block_starts(10, 4).tolist() == [0, 2, 4, 6, 10]
+    assert q.block_starts(3, 1).tolist() == [0, 3]
+
+
+@some_of(6, n_mu=SCHEMES, beta=[0.4, 3.0, 60.0])
 def test_varying_steps_keep_their_constraint_and_are_the_formula(n_mu, beta):
     L = diagonal(9)
     h = q.varying_steps(L, beta, n_mu)
     assert np.linalg.norm(1 / h) == pytest.approx(beta, rel=1e-13)
     A = np.sqrt(1 + (L / n_mu) ** 2) if n_mu else L  # (28), (25)
     np.testing.assert_allclose(h, np.sqrt(A.sum() / A) / beta, rtol=1e-13)
+
+
+@pytest.mark.parametrize("n_mu", SCHEMES)
+def test_varying_steps_are_the_best(n_mu):
+    """Of all h with |h^-1| = beta, those minimise |Diag(L) h|, or sum (1 + A_j^2) h_j^2."""
+    L, beta, rng = diagonal(9), 3.0, np.random.default_rng(1)
+    weights = 1 + (L / n_mu) ** 2 if n_mu else L**2
+    h = q.varying_steps(L, beta, n_mu)
+    best = (weights * h**2).sum()
+    for size in (1e-3, 0.3):
+        for _ in range(200):
+            other = h * np.exp(size * rng.standard_normal(9))
+            other *= np.linalg.norm(1 / other) / beta
+            assert (weights * other**2).sum() > best
+    if n_mu:  # (27), with 1 + A_j in place of 1 + A_j^2, has another solution
+        first = 1 + L / n_mu
+        squares = np.sqrt(first).sum() / np.sqrt(first) / beta**2
+        assert (first * squares).sum() < (first * h**2).sum()
+
+
+def test_fixed_steps():
+    assert q.fixed_step(100, 100 / 5) == pytest.approx(5 / sqrt(100))  # n / sqrt(d)
 
 
 def constraint(h, starts):
@@ -39,9 +66,6 @@ def test_block_steps(n_mu, blocks):
     starts = q.block_starts(13, blocks)
     h = {rule: q.block_steps(L, starts, beta, n_mu, rule) for rule in ("root", "stated", "bound")}
     assert constraint(h["root"], starts) == pytest.approx(beta, rel=1e-12)
-    A = q.block_norms(L, starts) + n_mu * np.sqrt(np.diff(starts))
-    products = h["root"] * A  # the same for all blocks: no feasible h has a smaller largest one
-    np.testing.assert_allclose(products, products[0], rtol=1e-13)
     assert constraint(h["stated"], starts) <= beta * (1 + 1e-12)
     assert constraint(h["bound"], starts) < beta
     assert (h["root"] <= h["stated"] * (1 + 1e-12)).all() and (h["stated"] < h["bound"]).all()
@@ -51,11 +75,18 @@ def test_block_steps(n_mu, blocks):
         assert (h["root"] < h["stated"] * (1 - 1e-6)).all()
 
 
+@pytest.mark.parametrize("n_mu", SCHEMES)
+def test_block_steps_are_the_best(n_mu):
+    """max_l h_l A_l is the same for all blocks, so no feasible h has a smaller one."""
+    L, starts = diagonal(13), q.block_starts(13, 4)
+    h = q.block_steps(L, starts, 9.0, n_mu)
+    A = q.block_norms(L, starts) + n_mu * np.sqrt(np.diff(starts))
+    np.testing.assert_allclose(h * A, (h * A)[0], rtol=1e-13)
+    assert constraint(0.999 * h, starts) > 9.0
+
+
 def test_block_steps_of_the_published_code():
     """As FACTS of the code have it: "bound" for DCGD+, "stated" for DIANA+, h of a fixed step."""
-    assert q.block_starts(54, 6).tolist() == [0, 9, 18, 27, 36, 45, 54]
-    assert q.block_starts(10, 4).tolist() == [0, 2, 4, 6, 10]
-    assert q.block_starts(3, 1).tolist() == [0, 3]
     L, n, d, mu = diagonal(54), 6, 54, 1e-3
     starts, beta = q.block_starts(d, n), d / n + n
     sizes = np.diff(starts)
@@ -71,7 +102,6 @@ def test_block_steps_of_the_published_code():
     room = beta / n - 1
     fixed = (3 + sqrt(9 + 4 * room)) / (2 * room)  # blocks of 9
     np.testing.assert_allclose(q.block_steps(L, starts, beta, n * mu, "fixed"), fixed)
-    assert q.fixed_step(100, 100 / 5) == pytest.approx(5 / sqrt(100))  # n / sqrt(d)
 
 
 @some_of(6, n_mu=SCHEMES, tau=[0.3, 2.0, 8.5, 11.0])

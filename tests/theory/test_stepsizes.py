@@ -15,8 +15,9 @@ from mpisim.theory.setting import GroupConstants, group_constants
 from mpisim.theory.smoothness import constants, matrices
 from mpisim.theory.tables import Case
 from tests.helpers import run_tables, table
-from tests.problems.support import LocalStar, of_rows
-from tests.theory.support import dense_constants, setting
+from tests.problems.support import LocalStar, attach, make_rows
+from tests.theory.support import setting
+from tests.theory.test_smoothness import RANGES
 
 
 def convex(*args, **how):
@@ -77,12 +78,10 @@ def test_without_a_theorem():
             step(*given)
 
 
-def test_a_step_of_other_compressors():
+def test_the_published_step_is_no_step_of_diana_plus():
     smooth = dataclasses.replace(convex(6), cal_L_max=3.0)
     with pytest.raises(InputError, match=r"method\.rule: \"published\" is not allowed with"):
         steps.diana_published(smooth)
-    with pytest.raises(InputError, match="unbiased compressors only"):
-        steps.marina(setting(alpha=0.5), 0.5, "permk")
 
 
 def test_condition_of_an_experiment():
@@ -106,26 +105,34 @@ def together(A, B, L_pm=3.0, **keys):
     return dataclasses.replace(of, A=A, B=B, correlated=True, c=c)
 
 
-PL = {"condition": "PL", "mu": 0.001}
-MARINA_BY_HAND = [  # sqrt((1-p) / p) is 1 for p = 1/2, and 2 for p = 1/5
-    (together(1.0, 1.0), (0.5,), 1 / (4 + 3), "Theorem 4"),
-    (together(1.0, 1.0), (0.2,), 1 / (4 + 2 * 3), "Theorem 4"),
-    (together(1.0, 0.75, L_pm=0.0), (0.5,), 1 / (4 + 2.5), "Theorem 4"),
-    (together(4.0, 0.0), (0.5,), 1 / (4 + 10), "Theorem 4"),
-    (together(1.0, 1.0, L_pm=0.0), (0.001,), 1 / 4, "Theorem 4"),  # as gradient descent
-    (together(1.0, 1.0, **PL), (1 / 3,), 1 / (4 + 3 * 2), "Theorem 5"),
-    (together(1.0, 1.0, condition="PL", mu=4.0), (0.25,), 0.25 / 8, "Theorem 5"),
-    # of independent workers, on request: omega / n and L_+ under the root, L_- before it
-    (setting(8.0), (0.5, "permk"), 1 / (4 + 5 * 2), "Theorem 4"),
-    (setting(8.0), (0.5,), 1 / (5 + 5 * 2), "Theorem 2.1"),
-    (setting(8.0, **PL), (1 / 3, "permk"), 1 / (4 + 5 * 4), "Theorem 5"),
-]
+def test_by_hand_of_together():
+    s = together(1.0, 1.0)
+    assert steps.marina(s, 0.5).gamma == 1 / (4 + 3)  # (1-p)/p = 1
+    assert steps.marina(s, 0.2).gamma == 1 / (4 + 2 * 3)
+    assert steps.marina(together(1.0, 0.75, L_pm=0.0), 0.5).gamma == 1 / (4 + 2.5)
+    assert steps.marina(together(4.0, 0.0), 0.5).gamma == 1 / (4 + 10)
+    assert steps.marina(together(1.0, 1.0, L_pm=0.0), 0.001).gamma == 1 / 4  # as gradient descent
+    assert "Theorem 4" in steps.marina(s, 0.5).source
 
 
-@pytest.mark.parametrize(("of", "how", "gamma", "source"), MARINA_BY_HAND)
-def test_marina_for_workers_that_draw_together(of, how, gamma, source):
-    step = steps.marina(of, *how)
-    assert step.gamma == pytest.approx(gamma, rel=1e-15, abs=0) and source in step.source
+def test_by_hand_under_pl_of_together():
+    s = together(1.0, 1.0, condition="PL", mu=0.001)
+    assert steps.marina(s, 1 / 3).gamma == pytest.approx(1 / (4 + 3 * 2), rel=1e-14)
+    assert "Theorem 5" in steps.marina(s, 1 / 3).source
+    assert steps.marina(together(1.0, 1.0, condition="PL", mu=4.0), 0.25).gamma == 0.25 / 8
+
+
+def test_theorem_4_for_independent_workers_on_request():
+    """omega / n and L_+ under the root, L_- before it; L_± does not count."""
+    s = setting(8.0)  # n = 2, L_- = 4, L_+ = 5
+    assert steps.marina(s, 0.5, "permk").gamma == pytest.approx(1 / (4 + 5 * 2), rel=1e-15)
+    assert steps.marina(s, 0.5).gamma == pytest.approx(1 / (5 + 5 * 2), rel=1e-15)
+    assert "Theorem 4" in steps.marina(s, 0.5, "permk").source
+    under = setting(8.0, condition="PL", mu=0.001)
+    assert steps.marina(under, 1 / 3, "permk").gamma == pytest.approx(1 / (4 + 5 * 4), rel=1e-14)
+    assert "Theorem 5" in steps.marina(under, 1 / 3, "permk").source
+    with pytest.raises(InputError, match="unbiased compressors only"):
+        steps.marina(setting(alpha=0.5), 0.5, "permk")
 
 
 def grouped(A, B, L_plus, L_pm, label, **keys):
@@ -146,26 +153,46 @@ def test_theorems_10_and_11_by_hand():
     assert "Theorem 4" in steps.marina(worse, 0.5).source  # L_± = 9 of all is less
 
 
-def test_theorems_for_independent_workers_say_so():
-    for step, *more in (
-        *((steps.dcgd,), (steps.diana_convex,), (steps.diana_nonconvex,)),
-        *((steps.vr_diana, 3), (steps.vr_marina, 0.5, 1), (steps.pp_marina, 0.5, 1)),
-    ):
-        with pytest.raises(InputError, match="compress independently of each other only"):
-            step(together(1.0, 1.0), *more)
+@pytest.mark.parametrize(
+    "step",
+    [
+        steps.dcgd,
+        steps.diana_convex,
+        steps.diana_nonconvex,
+        lambda s: steps.vr_diana(s, 3),
+        lambda s: steps.vr_marina(s, 0.5, 1),
+        lambda s: steps.pp_marina(s, 0.5, 1),
+    ],
+)
+def test_theorems_for_independent_workers_say_so(step):
+    with pytest.raises(InputError, match="compress independently of each other only"):
+        step(together(1.0, 1.0))
 
 
 LABEL = np.array([0, 1, 0, 2, 1, 0])
+
+
 GROUPS = Groups(LABEL, np.ones(3), np.ones(3))
 
 
+def top(h):
+    return np.linalg.eigvalsh(h)[-1]
+
+
+def dense(h):
+    """L_+ and L_± of quadratics with Hessians h (m, d, d): Theorem 3 and Example 3."""
+    square, mean = np.mean(h @ h, axis=0), h.mean(axis=0)
+    return np.sqrt(top(square)), np.sqrt(max(0.0, top(square - mean @ mean)))
+
+
 def test_least_squares_against_dense_eigenvalues():
-    *_, problem = of_rows("least-squares", "dense", l2=0.3)
+    a, y = make_rows("dense")
+    problem = attach("least-squares", a, y, RANGES, dense=True, l2=0.3)
     star = LocalStar(6)
     result = group_constants(GROUPS, problem, constants(problem, star), star)
     h = matrices(problem)
     for k in range(3):
-        L_plus, L_pm = dense_constants(h[k == LABEL])
+        L_plus, L_pm = dense(h[k == LABEL])
         assert result.L_plus[k] == pytest.approx(L_plus, rel=1e-10)
         assert result.L_pm[k] == pytest.approx(L_pm, rel=1e-9, abs=1e-6 * L_plus)
     assert result.L_pm[2] == pytest.approx(0, abs=1e-6)  # one worker alone
@@ -178,8 +205,7 @@ def test_quadratic_tasks_in_closed_form():
     result = group_constants(GROUPS, task, constants(task, star), star)
     h = np.array([task.hessian(np.zeros(7)).rows(i, 0, 7) for i in range(6)])
     for k in range(3):
-        expected = dense_constants(h[k == LABEL])
-        assert (result.L_plus[k], result.L_pm[k]) == pytest.approx(expected, abs=1e-7)
+        assert (result.L_plus[k], result.L_pm[k]) == pytest.approx(dense(h[k == LABEL]), abs=1e-7)
     published = constants(task, star, "published")
     result = group_constants(GROUPS, task, published, star, "published")
     rms = [np.sqrt(np.mean(published.L_i[k == LABEL] ** 2)) for k in range(3)]

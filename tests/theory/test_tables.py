@@ -181,22 +181,29 @@ def variances(flat, share):
     return L_plus, sqrt(max(0.0, L_plus**2 - 1) * (1 - share) + L_plus**2 * share)
 
 
-@hypothesis_settings(deadline=None, max_examples=60)
-@given(SIZES, st.floats(0.01, 1), st.floats(0, 1), st.none() | st.floats(1e-5, 0.5))
-def test_lemmas_13_to_16(size, flat, share, mu):
-    """min / 2 <= N(p, k) for all p, k; N(lemma's p, k) <= 2 min or 4 min; N is half of T's bits.
-
-    Under PL, with log(1 / (1 - x)) from x to 1.39 x, as x = gamma mu is at most 1/2.
-    """
+@hypothesis_settings(deadline=None, max_examples=30)
+@given(SIZES, st.floats(0.01, 1), st.floats(0, 1))
+def test_lemmas_13_and_14(size, flat, share):
+    """min / 2 <= N(p, k) for all p, k; N(lemma's p, k) <= 2 min or 4 min; N is half of T's bits."""
     n, d = size
-    one = permk_case(n, d, 1.0, *variances(flat, share), mu=mu)
-    part, above = (1 / 2, 1 - 1e-9) if mu is None else (1, 1 / 1.39 / (1 + 1e-9))
+    one = permk_case(n, d, 1.0, *variances(flat, share))
     for stated, best, order in permk.optimized(one):
         assert best.bits <= stated.bits * (1 + 1e-9)
-        assert order / 2 * above <= best.bits * part
-        assert stated.bits * part <= 4 * order * (1 + 1e-9)
-    if mu is None and n <= d:
+        assert best.bits / 2 >= order / 2 * (1 - 1e-9)
+        assert stated.bits / 2 <= 4 * order * (1 + 1e-9)
+    if n <= d:
         assert permk.optimized(one)[0][0].bits / 2 <= 2 * permk.order(one, "permk") * (1 + 1e-9)
+
+
+@hypothesis_settings(deadline=None, max_examples=30)
+@given(SIZES, st.floats(0.01, 1), st.floats(0, 1), st.floats(1e-5, 0.5))
+def test_lemmas_15_and_16(size, flat, share, mu):
+    """Under PL, with log(1 / (1 - x)) from x to 1.39 x, as x = gamma mu is at most 1/2."""
+    n, d = size
+    one = permk_case(n, d, 1.0, *variances(flat, share), mu=mu)
+    for stated, best, order in permk.optimized(one):
+        assert order / 2 / 1.39 <= best.bits * (1 + 1e-9)
+        assert best.bits <= stated.bits * (1 + 1e-9) and stated.bits <= 4 * order * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(("n", "d"), [(4, 20), (20, 4), (7, 30)])
@@ -217,12 +224,12 @@ def test_permk_by_hand():
     """(31), (32), (33) and (39) with Delta_0 / epsilon^2 = 10^4, twice."""
     one = permk_case(4, 20, L=1.0, L_plus=2.0, L_pm=0.5)
     twice = 2 * 1e4 * FLOAT
-    for choice, units in (
-        (("permk", 0.25, 0), (5 + 0.75 * 5) * (1 + sqrt(3) * 0.5)),
-        (("randk", 0.5, 4), (10 + 2) * (1 + sqrt(4 / 4) * 2)),
-        (("topk", 1.0, 15), 15 * (1 + 2 * (5 + sqrt(400 - 300)) / 15)),
-    ):
-        assert permk.at(one, *choice).bits == pytest.approx(twice * units)
+    choice = permk.at(one, "permk", 0.25, 0)
+    assert choice.bits == pytest.approx(twice * (5 + 0.75 * 5) * (1 + sqrt(3) * 0.5))
+    choice = permk.at(one, "randk", 0.5, 4)
+    assert choice.bits == pytest.approx(twice * (10 + 2) * (1 + sqrt(4 / 4) * 2))
+    choice = permk.at(one, "topk", 1.0, 15)
+    assert choice.bits == pytest.approx(twice * 15 * (1 + 2 * (5 + sqrt(400 - 300)) / 15))
     one = permk_case(20, 4, L=1.0, L_plus=2.0, L_pm=0.5)
     choice = permk.at(one, "permk", 0.2, 0)
     assert choice.bits == pytest.approx(twice * (0.8 + 0.8) * (1 + sqrt(4 * 3 / 19) * 0.5))
