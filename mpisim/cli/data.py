@@ -11,16 +11,9 @@ from mpisim.analysis.formatting import table
 from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange, formats
 from mpisim.problems.data import fetch as fetching
+from mpisim.problems.data import find as finding
 from mpisim.problems.data.content import read_content, sha256, verify
-from mpisim.problems.data.find import (
-    DataFile,
-    Dataset,
-    datasets_folder,
-    find,
-    find_file,
-    lookup,
-    registry,
-)
+from mpisim.problems.data.find import DataFile, Dataset, find, find_file, lookup, registry
 from mpisim.problems.data.formats import to_libsvm
 from mpisim.problems.data.sample import write_sample
 
@@ -115,6 +108,6 @@ def _measure(content: bytes, path: Path) -> list[str]:
 
 def fetched(name: str) -> str:
     """Download a registered set, unless a folder of MPISIM_DATA has it; returns where it is."""
-    paths, downloads = fetching.fetch(name), datasets_folder().resolve()
+    paths, downloads = fetching.fetch(name), finding.datasets_folder().resolve()
     there = ("" if downloads in p.resolve().parents else ", found by MPISIM_DATA" for p in paths)
     return "\n".join(f"{name}: {path}{text}" for path, text in zip(paths, there, strict=True))
