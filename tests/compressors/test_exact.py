@@ -10,9 +10,7 @@ from scipy.linalg import hadamard as matrix
 from mpisim.compressors import make
 from mpisim.compressors.rotation import normal_points
 from mpisim.wire.composed import RotatedForm, hadamard
-from tests.compressors.cases import DOUBLE, SINGLE, chosen, draw
-
-DOWN, UP = 2**64 - 1, 0  # a uniform of almost 1 never rounds up, 0 does unless exact
+from tests.compressors.cases import DOUBLE, DOWN, SINGLE, UP, chosen, draw, roundings
 
 
 def variance(c, v, weights=None):
@@ -34,11 +32,7 @@ def test_randk_over_all_subsets(d, k):
 def outcomes_of_rounding(table, v, up):
     """C(v) for every way of rounding each coordinate, with the probabilities for P(up) = ``up``."""
     compressor = make(table).bind(v.size, 1, DOUBLE)
-    ways = np.array(list(product([False, True], repeat=v.size)))
-    weights = np.prod(np.where(ways, up, 1 - up), axis=1)
-    words = np.where(ways, np.uint64(UP), np.uint64(DOWN))
-    c = compressor.compress(np.tile(v, (len(ways), 1)), chosen(words)).decoded()
-    return compressor, c, weights
+    return compressor, *roundings(compressor, v, up)
 
 
 def qsgd_vectors(s, norm):

@@ -32,6 +32,16 @@ def bound(compressor, a):
     return compressor.A * mean_square - compressor.B * square_mean
 
 
+def attains(compressor, outcomes, a, atol=0.0) -> None:
+    """E C_i(a_i) = a_i, and omega, A and B hold with equality."""
+    mean, squares = moments(outcomes, a)
+    np.testing.assert_allclose(mean, a, rtol=1e-12, atol=atol)
+    expected = compressor.omega * (a**2).sum(axis=1)
+    np.testing.assert_allclose(squares, expected, rtol=1e-12, atol=atol)
+    error = pytest.approx(bound(compressor, a), rel=1e-12, abs=max(atol, 1e-14))
+    assert error_of_mean(outcomes, a) == error
+
+
 EQUALITIES = [
     (PERMK, 4, 2, 1.0),  # Theorem 1
     (PERMK, 2, 4, 1 - 2 / 3),  # Theorem 2
@@ -62,12 +72,8 @@ def test_the_ab_inequality_is_an_equality(table, d, n, constant):
     bounds = shuffles(d, n) if table is PERMK else list(range(n, 0, -1))
     outcomes = [compressor.compress(a, one).decoded() for one in draws(bounds, n)]
     assert len(outcomes) == np.prod(bounds)
-    mean, squares = moments(outcomes, a)
-    np.testing.assert_allclose(mean, a, rtol=1e-12)  # E C_i(a_i) = a_i
-    np.testing.assert_allclose(squares, compressor.omega * (a**2).sum(axis=1), rtol=1e-12)
+    attains(compressor, outcomes, a)
     assert np.mean([(c != 0).sum(axis=1) for c in outcomes]) == pytest.approx(compressor.density)
-    right = bound(compressor, a)
-    assert error_of_mean(outcomes, a) == pytest.approx(right, rel=1e-12, abs=1e-14)
 
 
 PARTITIONS = [
@@ -194,12 +200,7 @@ def test_lemma_11(name):
     B = 1 - n / (n - 1) * (1 - theta / n**2)
     assert pytest.approx((A, B), abs=1e-12) == (compressor.A, compressor.B)
     a = np.random.default_rng(n).standard_normal((n, d))
-    outcomes = outcomes_of(compressor, a)
-    mean, squares = moments(outcomes, a)
-    np.testing.assert_allclose(mean, a, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(squares, omega * (a**2).sum(axis=1), rtol=1e-9, atol=1e-12)
-    right = bound(compressor, a)
-    assert error_of_mean(outcomes, a) == pytest.approx(right, rel=1e-9, abs=1e-12)
+    attains(compressor, outcomes_of(compressor, a), a, atol=1e-12)
 
 
 def test_messages_cross_the_wire_in_any_blocks():
@@ -292,11 +293,7 @@ def test_of_two_sparsifiers(d, n, k):
             alone = compressor.outer.form(one)
             assert message.form.counts.max() <= min(k, alone.counts.max())
             outcomes.append(message.decoded())
-    mean, squares = moments(outcomes, a)
-    np.testing.assert_allclose(mean, a, rtol=1e-12)
-    np.testing.assert_allclose(squares, compressor.omega * (a**2).sum(axis=1), rtol=1e-12)
-    right = bound(compressor, a)
-    assert error_of_mean(outcomes, a) == pytest.approx(right, rel=1e-12)  # RandK attains omega
+    attains(compressor, outcomes, a)  # as RandK attains omega
     assert np.mean([(c != 0).sum(axis=1) for c in outcomes]) == pytest.approx(compressor.density)
 
 

@@ -1,7 +1,5 @@
 """smooth(inner, L_i): set-up, messages, moments, singular matrices, substitutes, theory steps."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,7 @@ from mpisim.compressors import make
 from mpisim.compressors.matrix_roots import cut_off, pseudo_inverse, square_root
 from mpisim.core.errors import InputError
 from mpisim.testing.moments import biased, errors, exceeds, limit
-from tests.compressors.cases import DOUBLE, SINGLE, chosen, draw
+from tests.compressors.cases import DOUBLE, SINGLE, draw, roundings
 from tests.compressors.smooth_support import (
     SCHEMES,
     Only,
@@ -100,15 +98,6 @@ def test_moments(inner, seed):
     assert compressor.cal_L_max <= compressor.shift_omega * top * (1 + 1e-9)
 
 
-def all_roundings(compressor, v, up):
-    """S(v) of worker 0 for every way of rounding, and probabilities; worker i rounds way i."""
-    ways = np.array(list(product([False, True], repeat=v.size)))
-    words = np.where(ways, np.uint64(0), np.uint64(2**64 - 1))
-    weights = np.prod(np.where(ways, up, 1 - up), axis=1)
-    c = compressor.compress(np.tile(v, (len(ways), 1)), chosen(words)).decoded()
-    return c, weights
-
-
 QUANTIZERS = [t for t in SCHEMES if t["name"] in ("quant-plus", "qsgd") and "norm" not in t]
 
 
@@ -124,7 +113,7 @@ def test_exact_moments_over_all_roundings(inner):
     assert true <= compressor.cal_L_max * (1 + 1e-12)
     for r in (vectors(1, 3)[0], worst, worst * [-2, 2, -2], np.array([0.0, 3.0, 0.0])):
         v, y = root @ r, np.abs(r) / np.linalg.norm(r) / h
-        c, weights = all_roundings(compressor, v, y - np.floor(y))
+        c, weights = roundings(compressor, v, y - np.floor(y))
         np.testing.assert_allclose(weights @ c, v, rtol=1e-7, atol=1e-9)
         error = weights @ ((c - v) ** 2).sum(axis=1) / (r @ r)
         fraction = y - np.floor(y)
