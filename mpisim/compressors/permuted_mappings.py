@@ -40,7 +40,6 @@ class PermutedMappings(Compressor):
     analysis: list[Matrix]
     synthesis: list[Matrix] | None = None
     correlated = True
-    omega = A = B = density = 0.0  # until `check`
 
     def check(self) -> None:
         first, n, d = self._rows("analysis", self.analysis), self.n, self.d
@@ -53,11 +52,9 @@ class PermutedMappings(Compressor):
             why = "the mean of the mappings is not the identity"
             raise InputError(f"compressor.analysis: {why} (PermK paper, Definition 8, Condition 3)")
         S = sum(product(q.T.copy(), q) for q in every)
-        self.omega = max(0.0, float(eigvalsh(S)[-1]) / n - 1)
-        self.A = self.B = self.omega / (n - 1) if n > 1 else 0.0
+        self._omega = max(0.0, float(eigvalsh(S)[-1]) / n - 1)
         arithmetic = self.precision.arithmetic
         self._ptr = np.cumsum([0, *map(len, first)])
-        self.density = float(self._ptr[-1]) / n  # of values sent; C(v) itself may have no zeros
         self._analysis = np.concatenate(first).astype(arithmetic)
         self._synthesis = np.concatenate(second).astype(arithmetic)
 
@@ -88,6 +85,23 @@ class PermutedMappings(Compressor):
         _coefficients(np.ascontiguousarray(v), self._ptr, self._analysis, form.which, values)
         with np.errstate(over="ignore"):
             return Synthesized(form, values.astype(self.precision.wire, copy=False))
+
+    @property
+    def omega(self) -> float:
+        return self._omega
+
+    @property
+    def A(self) -> float:
+        return self._omega / (self.n - 1) if self.n > 1 else 0.0
+
+    @property
+    def B(self) -> float:
+        return self.A
+
+    @property
+    def density(self) -> float:
+        """The expected number of values sent; C(v) itself may have no zeros."""
+        return float(self._ptr[-1]) / self.n
 
     def paper_bits(self, message: Message) -> np.ndarray:
         assert isinstance(message, Synthesized)

@@ -44,7 +44,6 @@ class Smooth(Compressor):
     inner: Compressor
     rank: int | None = None
     approximation: Literal["diagonal"] | None = None
-    omega = cal_L_max = None  # until `prepare`
 
     def check(self) -> None:
         self._root = self._matrix_root()
@@ -55,7 +54,8 @@ class Smooth(Compressor):
         self._roots: WorkerRows | None = None
         self._blocks: dict[tuple[int, int], np.ndarray] = {}
         self._cal_L_i = np.zeros(0)
-        self.omega = self.cal_L_max = None
+        self._cal_L: float | None = None
+        self._omega: float | None = None
 
     def _matrix_root(self) -> MatrixRoot:
         types = self.d, self.precision.wire, self.precision.arithmetic
@@ -100,7 +100,7 @@ class Smooth(Compressor):
             bounds[t, 0] = self.inner.cal_L(matrix, star.first + t)
             bounds[t, 1] = bounds[t, 0] / least[t] if least[t] > 0 else 0.0
         self._cal_L_i = bounds[:, 0]
-        self.cal_L_max, self.omega = star.all_workers(bounds).max(axis=0).tolist()
+        self._cal_L, self._omega = star.all_workers(bounds).max(axis=0).tolist()
 
     def form(self, draw: Draw) -> MappedForm:
         return MappedForm(self.inner.form(draw), self._prepared().rows, self._which(draw))
@@ -126,8 +126,16 @@ class Smooth(Compressor):
         return Mapped(MappedForm(inner.form, roots.rows, which), inner)
 
     @property
+    def omega(self) -> float | None:
+        return self._omega
+
+    @property
     def shift_omega(self) -> float | None:
         return self.inner.omega
+
+    @property
+    def cal_L_max(self) -> float | None:
+        return self._cal_L
 
     def cal_L_i(self, L_i: np.ndarray) -> np.ndarray:
         return self._cal_L_i

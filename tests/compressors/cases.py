@@ -73,10 +73,6 @@ def _toplek_entropy_bits(x, b, message, i):
     return bits
 
 
-def _kept_bits(x, b, message, i):
-    return 9 * int(np.diff(message.form.kept.ptr)[i])
-
-
 def _inner_qsgd_bits(x, b, message, i):
     for stratum, part in zip(message.form.strata, message.messages, strict=True):
         if i in stratum.rows:
@@ -109,10 +105,6 @@ def _coded_bits(most):
     return payload
 
 
-def _bernoulli_bits(x, b, message, i):
-    return b * x.size if np.any(x) else 0
-
-
 _levels_bits = _coded_bits(lambda d, b: 60 + b + 16 * d)
 
 
@@ -126,14 +118,6 @@ def power_of_two(d):
 
 def _natural_bits(x, *_):
     return 9 * x.size
-
-
-def _randk_bits(x, b, *_):
-    return 3 * b
-
-
-def _drive_bits(x, b, *_):
-    return b + power_of_two(x.size)
 
 
 def _eden_bits(x, b, *_):
@@ -156,7 +140,7 @@ NATURAL, PERMK, RANDK = {"name": "natural"}, {"name": "permk"}, {"name": "randk"
 BERNOULLI = {"name": "bernoulli", "p": 0.95}
 
 
-def _composed(outer: dict, inner: dict) -> dict:
+def composed(outer: dict, inner: dict) -> dict:
     return {"name": "compose", "outer": outer, "inner": inner}
 
 
@@ -166,18 +150,21 @@ def _qsgd_of(message_of):
 
 BY_COUNT = [  # counts of bits, and the tables that have them
     (lambda x, b, *_: b * x.size, [{"name": "identity"}]),
-    (_randk_bits, [RANDK, {"name": "randseqk", "k": 3}]),
+    (lambda x, b, *_: 3 * b, [RANDK, {"name": "randseqk", "k": 3}]),
     (
         _seeded_bits,
         [
             *(PERMK, {"name": "block-permutation", "blocks": 2}, {"name": "pattern", "s": 2}),
-            *(_composed(PERMK, BERNOULLI), _composed(BERNOULLI, RANDK)),
-            _composed(RANDK, BERNOULLI),
+            *(composed(PERMK, BERNOULLI), composed(BERNOULLI, RANDK)),
+            composed(RANDK, BERNOULLI),
         ],
     ),
-    (_kept_bits, [_composed(outer, NATURAL) for outer in (PERMK, BERNOULLI)]),
-    (_inner_qsgd_bits, [_composed(o, {"name": "qsgd", "s": 99}) for o in (PERMK, RANDK)]),
-    (_bernoulli_bits, [{"name": "bernoulli", "p": 0.6}]),
+    (
+        lambda x, b, message, i: 9 * int(message.form.kept.counts[i]),
+        [composed(outer, NATURAL) for outer in (PERMK, BERNOULLI)],
+    ),
+    (_inner_qsgd_bits, [composed(o, {"name": "qsgd", "s": 99}) for o in (PERMK, RANDK)]),
+    (lambda x, b, *_: b * x.size if np.any(x) else 0, [{"name": "bernoulli", "p": 0.6}]),
     (  # fractions of levels that are not rare events in 4000 draws
         _block_bits,
         [{"name": "qsgd", "s": s, "norm": norm} for s in (1, 4, 250) for norm in ("2", "inf")],
@@ -197,7 +184,10 @@ BY_COUNT = [  # counts of bits, and the tables that have them
     ),
     (_factor_bits, [{"name": "rank-k", "k": 1}]),
     (_natural_bits, [NATURAL, {"name": "layerwise", "inner": NATURAL}]),
-    (_drive_bits, [{"name": "drive", "scale": scale} for scale in ("least", "unbiased")]),
+    (
+        lambda x, b, *_: b + power_of_two(x.size),
+        [{"name": "drive", "scale": scale} for scale in ("least", "unbiased")],
+    ),
     (_eden_bits, [{"name": "eden", "bits": 3}]),
     (
         lambda x, b, *_: b + 3,

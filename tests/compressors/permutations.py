@@ -8,8 +8,6 @@ import numpy as np
 from mpisim.core.rng import Streams
 from tests.compressors.cases import Chosen
 
-PERMK = {"name": "permk"}
-
 
 def words(bounds: list[int]) -> Iterator[list[int]]:
     """Every choice of one number below each bound, as words that give it."""

@@ -10,9 +10,8 @@ from mpisim.compressors import make
 from mpisim.core.errors import WireError
 from mpisim.core.rng import Streams
 from mpisim.testing.moments import vectors
-from tests.compressors.cases import DOUBLE, SINGLE, Chosen, draw
+from tests.compressors.cases import DOUBLE, PERMK, SINGLE, Chosen, composed, draw
 from tests.compressors.permutations import (
-    PERMK,
     draws,
     error_of_mean,
     moments,
@@ -238,10 +237,6 @@ def test_without_condition_2_the_constants_are_attained():
     assert error == pytest.approx(bound(compressor, worst))
 
 
-def composed(inner: dict, outer: dict = PERMK) -> dict:
-    return {"name": "compose", "outer": outer, "inner": inner}
-
-
 def all_roundings(table: dict, a: np.ndarray):
     """Outcomes of C_i(Q_i(a_i)) and their weights, with Q = natural, over both draws."""
     n, d = a.shape
@@ -271,7 +266,7 @@ ONE_BLOCK = {"name": "block-permutation", "blocks": 1}
     ("outer", "d", "n"), [(PERMK, 4, 2), (PERMK, 3, 2), (PERMK, 2, 4), (ONE_BLOCK, 2, 2)]
 )
 def test_composition_over_all_permutations_and_roundings(outer, d, n):
-    table = composed({"name": "natural"}, outer)
+    table = composed(outer, {"name": "natural"})
     a = np.random.default_rng(d).standard_normal((n, d))
     compressor, outcomes, weights = all_roundings(table, a)
     mean, squares = moments(outcomes, a, weights)
@@ -283,7 +278,7 @@ def test_composition_over_all_permutations_and_roundings(outer, d, n):
 @pytest.mark.parametrize(("d", "n", "k"), [(2, 2, 1), (3, 2, 2), (2, 4, 1)])
 def test_of_two_sparsifiers(d, n, k):
     """C_i(Q_i(v)) with RandK inside, over all permutations and all subsets."""
-    compressor = make(composed({"name": "randk", "k": k})).bind(d, n, DOUBLE)
+    compressor = make(composed(PERMK, {"name": "randk", "k": k})).bind(d, n, DOUBLE)
     a = np.random.default_rng(d).standard_normal((n, d))
     outcomes = []
     for one in draws(shuffles(d, n), n):
@@ -300,7 +295,7 @@ def test_of_two_sparsifiers(d, n, k):
 @pytest.mark.parametrize("inner", [{"name": "qsgd", "s": 2}, {"name": "natural"}])
 def test_a_worker_that_keeps_nothing_sends_nothing(inner):
     """With n = 7 > d = 3 one worker of PermK is idle; a message of it is refused."""
-    compressor, one = make(composed(inner)).bind(3, 7, DOUBLE), draw(7)
+    compressor, one = make(composed(PERMK, inner)).bind(3, 7, DOUBLE), draw(7)
     form, packed = compressor.form(one), compressor.compress(vectors(7, 3), one).encode()
     [idle] = np.flatnonzero(form.kept.counts == 0)
     assert packed.sizes[idle] == 0 and form.decode(packed.data, packed.sizes)
@@ -317,7 +312,7 @@ def test_composition_attains_its_constants(d, n):
     """At 4/3 natural compression has its largest variance: then A and B are attained, and for
     B < 1 Lemma 9's own A would be too small."""
     a = np.full((n, d), 4 / 3)
-    compressor, outcomes, weights = all_roundings(composed({"name": "natural"}), a)
+    compressor, outcomes, weights = all_roundings(composed(PERMK, {"name": "natural"}), a)
     mean_square, square_mean = sides(a)
     result = error_of_mean(outcomes, a, weights)
     assert result == pytest.approx(bound(compressor, a), rel=1e-12)

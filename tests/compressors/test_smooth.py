@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import make
-from mpisim.compressors.matrix_roots import cut_off, pseudo_inverse, square_root
+from mpisim.compressors.matrix_roots import Full, cut_off
 from mpisim.core.errors import InputError
 from mpisim.testing.moments import biased, errors, exceeds, limit
 from tests.compressors.cases import DOUBLE, SINGLE, draw, roundings
@@ -150,10 +150,11 @@ def test_singular_matrices(inner, precision):
 def test_square_roots():
     for wire in (np.dtype("f4"), np.dtype("f8")):
         for L in (spd(1, 9)[0], spd(1, 9, rank=3, shared=0.0)[0], np.zeros((4, 4))):
-            root = square_root(L, wire)
+            full = Full(len(L), wire, wire)
+            root = full.numbers(L).reshape(L.shape)
             assert np.array_equal(root, root.T)
             np.testing.assert_allclose(root @ root, L, atol=1e-12 * (1 + np.abs(L).max()))
-            inverse, least = pseudo_inverse(root.astype(wire), wire)
+            inverse, least = full.inverse(root.astype(wire))
             expected = np.linalg.pinv(root, rcond=np.sqrt(cut_off(len(L), wire)))
             size = len(L) * 1e2 * np.finfo(wire).eps * (1 + np.abs(expected).max())
             np.testing.assert_allclose(inverse, expected, atol=size)
