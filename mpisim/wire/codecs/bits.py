@@ -65,29 +65,31 @@ def new_words(bits):
 
 
 @njit(cache=True)
-def _turned(words, count):
-    """The first ``count`` words, with the bytes of each in the other order."""
-    turned = np.empty(count, np.uint64)
-    for i in range(count):
+def to_bytes(words, size):
+    """The first ``size`` bytes of a buffer, shape (size,), uint8."""
+    reversed_words = np.empty((size + 7) // 8, np.uint64)
+    for i in range(reversed_words.size):
         word = words[i]
         for mask, step in BYTE_SWAPS:
             word = (word & mask) << step | (word >> step) & mask
-        turned[i] = word << np.uint64(32) | word >> np.uint64(32)
-    return turned
-
-
-@njit(cache=True)
-def to_bytes(words, size):
-    """The first ``size`` bytes of a buffer, shape (size,), uint8."""
-    return _turned(words, (size + 7) // 8).view(np.uint8)[:size]
+        reversed_words[i] = word << np.uint64(32) | word >> np.uint64(32)
+    return reversed_words.view(np.uint8)[:size]
 
 
 @njit(cache=True)
 def to_words(data):
     """A buffer with the bytes ``data`` (uint8, C order) and at least 64 zero bits after them."""
-    words = np.zeros(data.size // 8 + 3, np.uint64)
-    words.view(np.uint8)[: data.size] = data
-    return _turned(words, words.size)
+    full = data.size // 8
+    words = np.empty(full + 3, np.uint64)
+    for i in range(full):
+        word = np.uint64(0)
+        for j in range(8):
+            word = (word << np.uint64(8)) | np.uint64(data[8 * i + j])
+        words[i] = word
+    words[full:] = 0
+    for j in range(data.size - 8 * full):
+        words[full] |= np.uint64(data[8 * full + j]) << np.uint64(56 - 8 * j)
+    return words
 
 
 @njit(cache=True, forceinline=True)
