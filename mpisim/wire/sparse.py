@@ -174,14 +174,13 @@ class IndexedForm(Form):
 
     @property
     def widths(self) -> tuple[int, int, int]:
-        """Bits of the number of coordinates, 0 if it is k, and of an index in the fixed code,
-        ceil(log2 d), and of a value.
-        """
+        """Bits of the number of coordinates (0: it is k), an index in the fixed code, a value."""
         return 0, (self.d - 1).bit_length(), self.precision.bits
 
     def encode_rows(self, ptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> Packed:
         """Worker i sends ``indices`` and ``values`` from ptr[i] to ptr[i+1] - 1."""
-        where, (head, width, bits) = (ptr, indices, buffer.raw(values)), self.widths
+        head, width, bits = self.widths
+        where = ptr, indices, buffer.raw(values)
         if self.codec == "entropy":
             return Packed(*places.write(*where, self.d, head == 0, bits))
         return Packed(*write(*where, head, width, bits))
@@ -190,7 +189,8 @@ class IndexedForm(Form):
         self, data: np.ndarray, sizes: np.ndarray, indices: np.ndarray, values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """How many coordinates each worker sent, and payload bits; fills the other two."""
-        (counts, payload), (head, width, bits) = np.empty((2, self.workers), np.int64), self.widths
+        head, width, bits = self.widths
+        counts, payload = np.empty((2, self.workers), np.int64)
         where = data, sizes, counts, indices, buffer.raw(values), payload, self.k, self.d
         if self.codec == "entropy":
             buffer.check(*places.read(*where, head == 0, bits))
