@@ -172,10 +172,8 @@ class WorkerRows:
         """The rows of the workers that draw, shape (draw.workers,), int64."""
         start = draw.first - self.first
         if start < 0 or start + draw.count > len(self.rows) or draw.purpose == "down":
-            raise InputError(
-                "compressor.name: 'smooth' is fitted to each worker's L_i and cannot compress"
-                " messages of the server"
-            )
+            why = "is fitted to each worker's L_i and cannot compress messages of the server"
+            raise InputError(f"compressor.name: 'smooth' {why}")
         return start + draw.members
 
     def of(self, draw: Draw) -> np.ndarray:
@@ -201,16 +199,13 @@ class Identity(Compressor):
     """C(v) = v, rounded to wire precision. omega = 0, alpha = 1; the papers charge 32 d bits."""
 
     on_device = in_ensembles = True
+    omega = 0.0
 
     def form(self, draw: Draw) -> DenseForm:
         return DenseForm.of(self.d, draw.workers, self.precision)
 
     def compress(self, v: np.ndarray, draw: Draw) -> Dense:
         return self.form(draw).take(v)
-
-    @property
-    def omega(self) -> float:
-        return 0.0
 
     def paper_bits(self, message: Message) -> np.ndarray:
         return same(message.form.workers, FLOAT_BITS * self.d)

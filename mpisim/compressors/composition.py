@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
-from typing import cast
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from mpisim.compressors.quantization import Natural, Qsgd
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw, Streams
+from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS, Groups
 from mpisim.wire.base import Message, pack_tensors
 from mpisim.wire.composed import Composed, ComposedForm, Parts, PartsForm, Stratum
@@ -49,16 +50,14 @@ class Compose(Compressor):
     def check(self) -> None:
         self.outer, self.inner = outer, inner = self.bind_inner("outer"), self.bind_inner("inner")
         if not outer.seeded:
-            raise InputError(
-                f"compressor.outer.name: {outer.name!r} is not allowed; it must keep coordinates"
-                " that server and workers both know, as permk and randk do"
-            )
+            must = "keep coordinates that server and workers both know, as permk and randk do"
+            where = f"compressor.outer.name: {outer.name!r}"
+            raise InputError(f"{where} is not allowed; it must {must}")
         self._sparse = inner.seeded and not inner.correlated and inner.omega is not None
-        if not (self._sparse or isinstance(inner, Qsgd | Natural | Identity)):
-            raise InputError(
-                f"compressor.inner.name: {inner.name!r} is not allowed; it must be qsgd, natural,"
-                " identity, or unbiased with coordinates of its part, as randk and rand-tau"
-            )
+        fits = self._sparse or isinstance(inner, Qsgd | Natural | Identity)
+        sparse = "unbiased with coordinates of its part, as randk and rand-tau"
+        allowed = f"qsgd, natural, identity, or {sparse}"
+        require(fits, "compressor.inner.name", inner.name, allowed)
         self.correlated, self.fitted = outer.correlated, outer.fitted
         self.on_device = self._sparse  # coordinates are known before v is looked at
         self._sized = inner.form(Draw(Streams(0), "", 0, 0, 0)).sizes is not None
@@ -139,16 +138,25 @@ class Compose(Compressor):
         if isinstance(message, Seeded):
             return FLOAT_BITS * message.form.counts
         assert isinstance(message, Composed)
-        bits = np.zeros(message.form.workers, np.int64)
-        for stratum, part in zip(message.form.strata, message.messages, strict=True):
-            bits[stratum.rows] = self._inner(stratum.form.d).paper_bits(part)
-        return bits
+        each = zip(message.form.strata, message.messages, strict=True)
+        bits = [self._inner(stratum.form.d).paper_bits(part) for stratum, part in each]
+        return message.form.by_worker(bits)
 
 
 def _part_of(draw: Draw, rows: np.ndarray, k: int) -> Draw:
     """Q's draw for those workers of ``draw`` that keep k coordinates."""
     numbers = draw.first + draw.members[rows]
     return dataclasses.replace(draw, purpose=f"{draw.purpose}/inner/{k}", clients=numbers)
+
+
+def _of_layers(extreme: Callable, constant: str) -> Any:
+    """The property that is the largest or the least of the layers', None if there is a None."""
+
+    def of_all(self: Layerwise) -> float | None:
+        values = [getattr(layer, constant) for layer in self.layers]
+        return None if None in values else extreme(values)
+
+    return property(of_all)
 
 
 @compressor("layerwise", "layerwise", {})
@@ -163,6 +171,8 @@ class Layerwise(Compressor):
     """
 
     inner: Compressor
+    omega, A = _of_layers(max, "omega"), _of_layers(max, "A")
+    alpha, B = _of_layers(min, "alpha"), _of_layers(min, "B")
 
     def check(self) -> None:
         self._bind_layers((self.d,))
@@ -178,9 +188,8 @@ class Layerwise(Compressor):
         self.layers = [self.bind_inner("inner", d) for d in layers]
         first = self.layers[0]
         if first.fitted:
-            raise InputError(
-                f"compressor.inner.name: {first.name!r} is not allowed; it is fitted to the problem"
-            )
+            why = f"{first.name!r} is not allowed; it is fitted to the problem"
+            raise InputError(f"compressor.inner.name: {why}")
         self.correlated, self.on_device = first.correlated, first.on_device
 
     def _draws(self, draw: Draw) -> list[Draw]:
@@ -203,22 +212,6 @@ class Layerwise(Compressor):
         return pack_tensors(form, parts, v.device)
 
     @property
-    def omega(self) -> float | None:
-        return _of_all(max, (layer.omega for layer in self.layers))
-
-    @property
-    def alpha(self) -> float | None:
-        return _of_all(min, (layer.alpha for layer in self.layers))
-
-    @property
-    def A(self) -> float | None:
-        return _of_all(max, (layer.A for layer in self.layers))
-
-    @property
-    def B(self) -> float | None:
-        return _of_all(min, (layer.B for layer in self.layers))
-
-    @property
     def density(self) -> float:
         return sum(layer.density for layer in self.layers)
 
@@ -226,9 +219,3 @@ class Layerwise(Compressor):
         assert isinstance(message, Parts)
         each = zip(self.layers, message.parts, strict=True)
         return np.array([layer.paper_bits(part) for layer, part in each]).sum(axis=0)
-
-
-def _of_all(extreme: Callable, values: Iterable[float | None]) -> float | None:
-    """The largest or the least, None if there is a None."""
-    numbers = list(values)
-    return None if None in numbers else extreme(numbers)

@@ -51,20 +51,27 @@ class MatrixRoot(ABC):
 
 
 class Full(MatrixRoot):
-    """L^{1/2} itself, as d^2 numbers."""
+    """L^{1/2} itself, symmetric to the bit, as d^2 numbers."""
 
     @property
     def count(self) -> int:
         return self.d * self.d
 
     def numbers(self, matrix: np.ndarray) -> np.ndarray:
-        return square_root(matrix, self.wire).ravel()
+        values, vectors = eigh(matrix)
+        values = np.where(values > cut_off(self.d, self.wire) * values[-1], values, 0.0)
+        return _symmetric(_composed(vectors, np.sqrt(values)), matrix).ravel()
 
     def roots(self, sent: np.ndarray) -> np.ndarray:
         return sent.reshape(-1, self.d, self.d)
 
     def inverse(self, root: np.ndarray) -> tuple[np.ndarray, float]:
-        return pseudo_inverse(root, self.wire)
+        values, vectors = eigh(root.astype(np.float64))
+        kept = values > np.sqrt(cut_off(self.d, self.wire)) * values[-1]
+        values, vectors = values[kept], vectors[:, kept]
+        if not values.size:
+            return np.zeros(root.shape), 0.0
+        return _symmetric(_composed(vectors, 1 / values), root), float(values[0] * values[0])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,23 +138,6 @@ def cut_off(d: int, wire: np.dtype) -> float:
     L_i has the square.
     """
     return float(max(d * np.finfo(np.float64).eps, (d * np.finfo(wire).eps) ** 2))
-
-
-def square_root(matrix: np.ndarray, wire: np.dtype) -> np.ndarray:
-    """L^{1/2} of a symmetric positive semidefinite (d, d) matrix, symmetric to the bit."""
-    values, vectors = eigh(matrix)
-    values = np.where(values > cut_off(len(matrix), wire) * values[-1], values, 0.0)
-    return _symmetric(_composed(vectors, np.sqrt(values)), matrix)
-
-
-def pseudo_inverse(root: np.ndarray, wire: np.dtype) -> tuple[np.ndarray, float]:
-    """L^{†1/2} from the decoded L^{1/2}, and L's least non-zero eigenvalue (0 for L = 0)."""
-    values, vectors = eigh(root.astype(np.float64))
-    kept = values > np.sqrt(cut_off(len(root), wire)) * values[-1]
-    values, vectors = values[kept], vectors[:, kept]
-    if not values.size:
-        return np.zeros(root.shape), 0.0
-    return _symmetric(_composed(vectors, 1 / values), root), float(values[0] * values[0])
 
 
 def _composed(vectors: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -207,6 +207,7 @@ class Natural(Compressor):
 
     codec: Literal["paper", "entropy"] = "paper"
     on_device = in_ensembles = True
+    omega = 1 / 8
 
     def form(self, draw: Draw) -> ExponentsForm:
         return ExponentsForm(self.d, draw.workers, self.precision, self.codec)
@@ -218,10 +219,6 @@ class Natural(Compressor):
         numbers = np.ascontiguousarray(v, np.float64)
         _round_exponents(numbers, numbers.view(np.int64), draw.words(self.d), codes)
         return Exponents(self.form(draw), codes)
-
-    @property
-    def omega(self) -> float:
-        return 1 / 8
 
     def paper_bits(self, message: Message) -> np.ndarray:
         return same(message.form.workers, CODE_BITS * self.d)
@@ -291,10 +288,9 @@ def _levels_on_device(form: LevelsForm, norms: np.ndarray, v: Any, draw: Draw) -
     import torch
 
     from mpisim.core.numerics import tensors
-    from mpisim.core.numerics.tensors import dtype_of
     from mpisim.wire.placed import level_type, steps
 
-    levels = torch.empty(v.shape, dtype=dtype_of(level_type(form)), device=v.device)
+    levels = torch.empty(v.shape, dtype=tensors.dtype_of(level_type(form)), device=v.device)
     starts = form.starts.tolist()
     for i, row in enumerate(v):
         s = steps(form, i, v.device)

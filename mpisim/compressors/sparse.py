@@ -34,7 +34,6 @@ class SeededCompressor(Compressor):
         return self.form(draw).take(v)
 
     def paper_bits(self, message: Message) -> np.ndarray:
-        assert isinstance(message, Seeded)
         bits, sent = self.precision.bits, message.payload_bits
         return sent if bits == FLOAT_BITS else sent // bits * FLOAT_BITS
 
@@ -88,8 +87,7 @@ class RandK(SeededCompressor, KCoordinates):
     def form(self, draw: Draw) -> SeededForm | ExplicitForm:  # type: ignore[override]
         scale = self.d / self.K if self.scaled else 1.0
         if not self.shared:
-            form = draw.workers, self.precision, self.K, self.codec, scale
-            return ExplicitForm(self.d, *form)
+            return ExplicitForm(self.d, draw.workers, self.precision, self.K, self.codec, scale)
         rows = draw.subsets(self.d, self.K)
         return SeededForm.of_rows(self.d, self.precision, rows, scale)
 
@@ -114,8 +112,16 @@ class RandK(SeededCompressor, KCoordinates):
         return theory.cal_L_subsets(matrix, self.K) if self.scaled else None
 
 
+class Largest(KCoordinates):
+    """Keeps the K coordinates largest in absolute value, or fewer with the same alpha."""
+
+    @property
+    def alpha(self) -> float:
+        return self.K / self.d
+
+
 @compressor("topk", "TopK", {"k": "K"})
-class TopK(KCoordinates):
+class TopK(Largest):
     """C(v) = v on the k coordinates largest in absolute value, 0 elsewhere; ties: the lower index.
 
     k : the number of coordinates, or a share of d below 1.
@@ -152,10 +158,6 @@ class TopK(KCoordinates):
             return Explicit(form, indices, rounded(values, self.precision.wire))
         return form.take(v, largest(v, self.K))
 
-    @property
-    def alpha(self) -> float:
-        return self.K / self.d
-
 
 @compressor("randseqk", "RandSeqK", {"k": "K"})
 class RandSeqK(SeededCompressor, KCoordinates):
@@ -181,7 +183,7 @@ class RandSeqK(SeededCompressor, KCoordinates):
 
 
 @compressor("toplek", "TopLEK", {"k": "K"})
-class TopLEK(KCoordinates):
+class TopLEK(Largest):
     """C(v) = v on at most k coordinates largest in absolute value, so few that alpha = k / d.
 
     TopK with j coordinates leaves t_j of |v|^2. With t_j <= (1 - alpha) |v|^2 <= t_{j-1} it keeps
@@ -222,10 +224,6 @@ class TopLEK(KCoordinates):
     def paper_bits(self, message: Any) -> np.ndarray:
         return FLOAT_BITS * np.diff(message.ptr)
 
-    @property
-    def alpha(self) -> float:
-        return self.K / self.d
-
 
 @compressor("bernoulli", "Bernoulli", {"p": "p"})
 class Bernoulli(SeededCompressor):
@@ -242,8 +240,7 @@ class Bernoulli(SeededCompressor):
 
     def form(self, draw: Draw) -> SeededForm:
         sends = draw.uniforms(1)[:, 0] < self.p
-        ptr = np.zeros(draw.workers + 1, np.int64)
-        np.cumsum(sends * self.d, out=ptr[1:])
+        ptr = np.concatenate([[0], np.cumsum(sends * self.d)])
         indices = np.tile(np.arange(self.d), int(sends.sum()))
         return SeededForm.of(self.d, self.precision, ptr, indices, 1 / self.p)
 
@@ -281,8 +278,7 @@ class RandTau(SeededCompressor):
     def form(self, draw: Draw) -> SeededForm:
         p = self._common if self.p is None else self.p.of(draw)
         drawn = draw.uniforms(self.d) < p
-        ptr = np.zeros(draw.workers + 1, np.int64)
-        np.cumsum(drawn.sum(axis=1), out=ptr[1:])
+        ptr = np.concatenate([[0], np.cumsum(drawn.sum(axis=1))])
         workers, indices = (np.ascontiguousarray(axis) for axis in np.nonzero(drawn))
         scale = self.d / self._tau if self.p is None else 1 / p[workers, indices]
         return SeededForm.of(self.d, self.precision, ptr, indices, scale)

@@ -15,7 +15,7 @@ from mpisim.core.errors import WireError
 from mpisim.core.numerics.lanes import dot
 from mpisim.core.rng import Draw, normals
 from mpisim.wire.base import Carried, CarriedForm, Form, Message, Packed, Precision, checked
-from mpisim.wire.sparse import AsSeeded, Seeded, SeededForm
+from mpisim.wire.sparse import Seeded, SeededForm
 
 LENGTH_BYTES = 4
 
@@ -212,7 +212,7 @@ class ComposedForm(Form):
 
 
 @dataclasses.dataclass(eq=False)
-class Composed(AsSeeded):
+class Composed(Message):
     """``messages``: one for each stratum of the form."""
 
     form: ComposedForm
@@ -231,11 +231,21 @@ class Composed(AsSeeded):
         return Packed(data, sizes, self.form.by_worker([piece.payload_bits for piece in pieces]))
 
     def seeded(self) -> Seeded:
+        """The seeded message with the same coordinates and values."""
         kept = self.form.kept
         values = np.empty(kept.indices.size, kept.precision.arithmetic)
         for stratum, message in zip(self.form.strata, self.messages, strict=True):
             values[self.form.places(stratum)] = message.decoded()
         return Seeded(kept, values)
+
+    def decoded(self) -> np.ndarray:
+        return self.seeded().decoded()
+
+    def add_to(self, rows: np.ndarray) -> None:
+        self.seeded().add_to(rows)
+
+    def total(self) -> np.ndarray:
+        return self.seeded().total()
 
 
 class Rotated(Carried):

@@ -19,7 +19,6 @@ from numba import njit
 from mpisim.wire.base import CodedMessage, Form, KernelMessage, Packed, checked, same
 from mpisim.wire.codecs import bits as buffer
 from mpisim.wire.codecs import entropy
-from mpisim.wire.codecs.entropy import no_numbers
 
 CODE_BITS = 9
 NAN_CODE = 1 << 8
@@ -50,7 +49,7 @@ class ExponentsForm(Form):
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Exponents:
         data, sizes = checked(self, data, sizes)
         if self.codec == "entropy":
-            raw = no_numbers(self.workers)
+            raw = entropy.no_numbers(self.workers)
             return Exponents(self, *entropy.read_symbols(data, sizes, self.d, raw, 1))
         codes = np.empty((self.workers, self.d), np.uint16)
         buffer.check(*_read(data, codes))
@@ -74,7 +73,7 @@ class Exponents(KernelMessage, CodedMessage):
     def encode(self) -> Packed:
         sizes = self.form.sizes
         if sizes is None:
-            raw = no_numbers(self.form.workers)
+            raw = entropy.no_numbers(self.form.workers)
             data, self.payload = entropy.write_symbols(self.codes, raw, 1)
             return Packed(data, buffer.bytes_for(self.payload), self.payload)
         return Packed(_write(self.codes), sizes, self.payload_bits)

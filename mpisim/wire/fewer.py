@@ -11,44 +11,29 @@ import dataclasses
 
 import numpy as np
 
-from mpisim.wire.base import CodedMessage, Form, Packed, checked
-from mpisim.wire.codecs import bits as buffer
-from mpisim.wire.codecs import places
-from mpisim.wire.sparse import AsSeeded, Seeded, SeededForm, read, write
+from mpisim.wire.base import checked
+from mpisim.wire.sparse import Indexed, IndexedForm
 
 
-@dataclasses.dataclass(eq=False)
-class FewerForm(Form):
-    """At most ``k`` coordinates of each worker, 1 <= k <= d."""
-
-    k: int
-    codec: str = "paper"
-
-    sizes = None  # type: ignore[assignment]
+class FewerForm(IndexedForm):
+    """At most ``k`` coordinates of each worker."""
 
     @property
     def widths(self) -> tuple[int, int, int]:
-        """Bits of the number of coordinates, of an index in the fixed code, and of a value."""
-        return self.k.bit_length(), (self.d - 1).bit_length(), self.precision.bits
+        return self.k.bit_length(), *super().widths[1:]
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Fewer:
         data, sizes = checked(self, data, sizes)
-        counts, payload = np.empty((2, self.workers), np.int64)
         # no more than the bytes have room for
         most = min(self.workers * self.k, 8 * data.size // self.precision.bits)
         indices, values = np.empty(most, np.int64), np.empty(most, self.precision.wire)
-        where = counts, indices, buffer.raw(values), payload, self.k, self.d
-        head, width, bits = self.widths
-        if self.codec == "entropy":
-            buffer.check(*places.read(data, sizes, *where, False, bits))
-        else:
-            buffer.check(*read(data, sizes, *where, head, width, bits))
+        counts, payload = self.decode_rows(data, sizes, indices, values)
         ptr = np.concatenate([[0], np.cumsum(counts)])
         return Fewer(self, ptr, indices[: ptr[-1]], values[: ptr[-1]], payload)
 
 
 @dataclasses.dataclass(eq=False)
-class Fewer(AsSeeded, CodedMessage):
+class Fewer(Indexed):
     """Worker i sends the coordinates ``indices[ptr[i]:ptr[i+1]]``, ascending, and their values.
 
     ptr : (workers + 1,), int64; indices : (ptr[-1],), int64; values : likewise, wire precision
@@ -59,19 +44,3 @@ class Fewer(AsSeeded, CodedMessage):
     indices: np.ndarray
     values: np.ndarray
     payload: np.ndarray | None = None
-
-    def encode(self) -> Packed:
-        where, form = (self.ptr, self.indices, buffer.raw(self.values)), self.form
-        head, width, bits = form.widths
-        if form.codec == "entropy":
-            packed = Packed(*places.write(*where, form.d, False, bits))
-        else:
-            packed = Packed(*write(*where, head, width, bits))
-        self.payload = packed.payload_bits
-        return packed
-
-    def seeded(self) -> Seeded:
-        form = self.form
-        return Seeded(
-            SeededForm.of(form.d, form.precision, self.ptr, self.indices, 1.0), self.values
-        )

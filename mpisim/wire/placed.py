@@ -260,8 +260,7 @@ GATHER = 0x8040201008040201 - (1 << 64)
 def _coordinates(form: SeededForm, device: Any) -> tuple[torch.Tensor, Any]:
     """Indices and scale of a form on the device."""
     scale = form.scale.astype(form.precision.arithmetic, copy=False)
-    one = scale.size == 1
-    factor = float(scale[0]) if one else to_device(scale, device)
+    factor = float(scale[0]) if scale.size == 1 else to_device(scale, device)
     return to_device(form.indices, device), factor
 
 

@@ -10,8 +10,8 @@ to the next byte. With the codec "entropy" all indices take log2 C(d, k) bits:
 from __future__ import annotations
 
 import dataclasses
-from abc import abstractmethod
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -153,24 +153,11 @@ def _common(ptr, indices, other_ptr, other_indices, out_ptr, first, second):
         out_ptr[i + 1] = count
 
 
-class AsSeeded(KernelMessage):
-    """Messages of some coordinates that are decoded like seeded ones."""
-
-    @abstractmethod
-    def seeded(self) -> Seeded:
-        """The seeded message with the same coordinates and values."""
-
-    def put(self, rows: np.ndarray, add: bool) -> None:
-        self.seeded().put(rows, add)
-
-    def total(self) -> np.ndarray:
-        return self.seeded().total()
-
-
 @dataclasses.dataclass(eq=False)
-class ExplicitForm(Form):
-    """``k`` coordinates of each worker, 1 <= k <= d; only the sender knows the sizes.
+class IndexedForm(Form):
+    """Coordinates that the worker chose; only the sender knows the sizes.
 
+    k : the most coordinates of a worker, 1 <= k <= d
     scale : receivers multiply every value by it, in arithmetic precision
     """
 
@@ -186,9 +173,56 @@ class ExplicitForm(Form):
         return np.array([self.scale])
 
     @property
-    def widths(self) -> tuple[int, int]:
-        """Bits of an index in the fixed code, ceil(log2 d), and of a value."""
-        return (self.d - 1).bit_length(), self.precision.bits
+    def widths(self) -> tuple[int, int, int]:
+        """Bits of the number of coordinates (0: it is k), an index in the fixed code, a value."""
+        return 0, (self.d - 1).bit_length(), self.precision.bits
+
+    def encode_rows(self, ptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> Packed:
+        """Worker i sends ``indices`` and ``values`` from ptr[i] to ptr[i+1] - 1."""
+        head, width, bits = self.widths
+        where = ptr, indices, buffer.raw(values)
+        if self.codec == "entropy":
+            return Packed(*places.write(*where, self.d, head == 0, bits))
+        return Packed(*write(*where, head, width, bits))
+
+    def decode_rows(
+        self, data: np.ndarray, sizes: np.ndarray, indices: np.ndarray, values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """How many coordinates each worker sent, and payload bits; fills the other two."""
+        head, width, bits = self.widths
+        counts, payload = np.empty((2, self.workers), np.int64)
+        where = data, sizes, counts, indices, buffer.raw(values), payload, self.k, self.d
+        if self.codec == "entropy":
+            buffer.check(*places.read(*where, head == 0, bits))
+        else:
+            buffer.check(*read(*where, head, width, bits))
+        return counts, payload
+
+
+class Indexed(KernelMessage, CodedMessage):
+    """Messages of an `IndexedForm`, whose methods take ``indices`` and ``values`` flat."""
+
+    form: Any
+    ptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+
+    def encode(self) -> Packed:
+        packed = self.form.encode_rows(self.ptr, self.indices.ravel(), self.values.ravel())
+        self.payload = packed.payload_bits
+        return packed
+
+    def put(self, rows: np.ndarray, add: bool) -> None:
+        _put(rows, add, self.ptr, self.indices.ravel(), self.values.ravel(), self.form.scales)
+
+    def total(self) -> np.ndarray:
+        total = np.zeros(self.form.d, self.form.precision.arithmetic)
+        _sum(total, self.indices.ravel(), self.values.ravel(), self.form.scales)
+        return total
+
+
+class ExplicitForm(IndexedForm):
+    """``k`` coordinates of each worker."""
 
     def take(self, v: np.ndarray | LazyRows, indices: np.ndarray) -> Explicit:
         """The message with the coordinates ``indices`` (m, k) of ``v`` (m, d), also of tensors."""
@@ -200,24 +234,18 @@ class ExplicitForm(Form):
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Explicit:
         data, sizes = checked(self, data, sizes)
-        width, bits = self.widths
-        entropy = self.codec == "entropy"
-        least = -(-self.k * (bits + (0 if entropy else min(1, width))) // 8)
+        _, width, bits = self.widths
+        least = -(-self.k * (bits + (0 if self.codec == "entropy" else min(1, width))) // 8)
         if data.size < self.workers * least:  # before any memory is taken
             buffer.check(int((sizes < least).argmax()), buffer.SHORT)
         indices = np.empty((self.workers, self.k), np.int64)
         values = np.empty((self.workers, self.k), self.precision.wire)
-        payload, raw = np.empty(self.workers, np.int64), buffer.raw(values).ravel()
-        where = np.empty(self.workers, np.int64), indices.ravel(), raw, payload, self.k, self.d
-        if entropy:
-            buffer.check(*places.read(data, sizes, *where, True, bits))
-        else:
-            buffer.check(*read(data, sizes, *where, 0, width, bits))
+        _, payload = self.decode_rows(data, sizes, indices.ravel(), values.ravel())
         return Explicit(self, indices, values, payload)
 
 
 @dataclasses.dataclass(eq=False)
-class Explicit(KernelMessage, CodedMessage):
+class Explicit(Indexed):
     """The message of k coordinates.
 
     indices : array, shape (m, k), int64, ascending in each row
@@ -229,24 +257,9 @@ class Explicit(KernelMessage, CodedMessage):
     values: np.ndarray
     payload: np.ndarray | None = None
 
-    def encode(self) -> Packed:
-        raw, (width, bits) = buffer.raw(self.values).ravel(), self.form.widths
-        where = _even_ptr(*self.indices.shape), self.indices.ravel(), raw
-        if self.form.codec == "entropy":
-            packed = Packed(*places.write(*where, self.form.d, True, bits))
-        else:
-            packed = Packed(*write(*where, 0, width, bits))
-        self.payload = packed.payload_bits
-        return packed
-
-    def put(self, rows: np.ndarray, add: bool) -> None:
-        indices, values = self.indices.ravel(), self.values.ravel()
-        _put(rows, add, _even_ptr(*self.indices.shape), indices, values, self.form.scales)
-
-    def total(self) -> np.ndarray:
-        total = np.zeros(self.form.d, self.form.precision.arithmetic)
-        _sum(total, self.indices.ravel(), self.values.ravel(), self.form.scales)
-        return total
+    @property
+    def ptr(self) -> np.ndarray:  # type: ignore[override]
+        return _even_ptr(*self.indices.shape)
 
 
 @njit(cache=True)

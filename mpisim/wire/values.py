@@ -18,7 +18,6 @@ from mpisim.core.numerics.sums import add_rows, rounded
 from mpisim.wire.base import Form, Message, Packed, Precision, checked, pack_tensors, same
 
 UINT8 = np.dtype(np.uint8)
-Shapes = tuple[tuple[int, int], ...]
 
 
 class ValuesForm(Form):

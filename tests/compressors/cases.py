@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from math import ceil, comb, log2
 
 import numpy as np
@@ -16,7 +17,7 @@ from mpisim.testing.moments import draw
 from mpisim.wire.base import Message, Precision
 from tests.wire import string_elias
 
-__all__ = ["CASES", "DOUBLE", "SINGLE", "Case", "Chosen", "chosen", "draw", "name_of"]
+__all__ = ["CASES", "DOUBLE", "SINGLE", "Case", "Chosen", "chosen", "draw", "name_of", "roundings"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,10 +39,13 @@ class Case:
         return make(self.table).bind(d, n, precision)
 
 
+def _index_bits(row, d):
+    """The shorter of the two codes of these indices."""
+    return min(len(row) * ceil(log2(d)), len(string_elias.encode(string_elias.gaps(row))))
+
+
 def _topk_bits(x, b, message, i):
-    k, d = message.indices.shape[1], x.size
-    gaps = len(string_elias.encode(string_elias.gaps(message.indices[i])))
-    return b * k + min(k * ceil(log2(d)), gaps)
+    return b * message.indices.shape[1] + _index_bits(message.indices[i], x.size)
 
 
 def _topk_entropy_bits(x, b, message, i):
@@ -54,8 +58,7 @@ def _topk_entropy_bits(x, b, message, i):
 def _toplek_bits(x, b, message, i):
     """The number of coordinates, at most 3, has two bits."""
     row = message.indices[message.ptr[i] : message.ptr[i + 1]]
-    gaps = len(string_elias.encode(string_elias.gaps(row)))
-    return 2 + b * row.size + min(row.size * ceil(log2(x.size)), gaps)
+    return 2 + b * row.size + _index_bits(row, x.size)
 
 
 def _toplek_paper_bits(x, b, message, i):
@@ -68,14 +71,6 @@ def _toplek_entropy_bits(x, b, message, i):
     gamma = 2 * (k + 1).bit_length() - 1
     assert abs(bits - gamma - b * k - log2(comb(x.size, k))) < 2
     return bits
-
-
-def _qsgd_bits(x, b, message, i):
-    return b + len(string_elias.triples(message.levels[i]))
-
-
-def _kept_bits(x, b, message, i):
-    return 9 * int(np.diff(message.form.kept.ptr)[i])
 
 
 def _inner_qsgd_bits(x, b, message, i):
@@ -110,15 +105,6 @@ def _coded_bits(most):
     return payload
 
 
-def _indexed_bits(x, b, message, i):
-    gaps = len(string_elias.encode(string_elias.gaps(message.indices[i])))
-    return 3 * b + min(3 * ceil(log2(x.size)), gaps)
-
-
-def _bernoulli_bits(x, b, message, i):
-    return b * x.size if np.any(x) else 0
-
-
 _levels_bits = _coded_bits(lambda d, b: 60 + b + 16 * d)
 
 
@@ -134,14 +120,6 @@ def _natural_bits(x, *_):
     return 9 * x.size
 
 
-def _randk_bits(x, b, *_):
-    return 3 * b
-
-
-def _drive_bits(x, b, *_):
-    return b + power_of_two(x.size)
-
-
 def _eden_bits(x, b, *_):
     return b + 3 * power_of_two(x.size)
 
@@ -150,9 +128,7 @@ def _quic_bits(x, b, message, i, bits=2):
     """A scale, digits, how many are exact, and these in the shorter of the codes of indices."""
     D, rest = power_of_two(x.size), message.inner.parts[1]
     row = rest.indices[rest.ptr[i] : rest.ptr[i + 1]]
-    gaps = len(string_elias.encode(string_elias.gaps(row)))
-    indices = min(row.size * ceil(log2(D)), gaps)
-    return b + bits * D + rest.form.k.bit_length() + indices + b * row.size
+    return b + bits * D + rest.form.k.bit_length() + _index_bits(row, D) + b * row.size
 
 
 def _quic_paper_bits(x, b, message, i, bits=2):
@@ -164,30 +140,33 @@ NATURAL, PERMK, RANDK = {"name": "natural"}, {"name": "permk"}, {"name": "randk"
 BERNOULLI = {"name": "bernoulli", "p": 0.95}
 
 
-def _composed(outer: dict, inner: dict) -> dict:
+def composed(outer: dict, inner: dict) -> dict:
     return {"name": "compose", "outer": outer, "inner": inner}
 
 
 def _qsgd_of(message_of):
-    return lambda x, b, message, i: _qsgd_bits(x, b, message_of(message), i)
+    return lambda x, b, message, i: _block_bits(x, b, message_of(message), i)
 
 
 BY_COUNT = [  # counts of bits, and the tables that have them
     (lambda x, b, *_: b * x.size, [{"name": "identity"}]),
-    (_randk_bits, [RANDK, {"name": "randseqk", "k": 3}]),
+    (lambda x, b, *_: 3 * b, [RANDK, {"name": "randseqk", "k": 3}]),
     (
         _seeded_bits,
         [
             *(PERMK, {"name": "block-permutation", "blocks": 2}, {"name": "pattern", "s": 2}),
-            *(_composed(PERMK, BERNOULLI), _composed(BERNOULLI, RANDK)),
-            _composed(RANDK, BERNOULLI),
+            *(composed(PERMK, BERNOULLI), composed(BERNOULLI, RANDK)),
+            composed(RANDK, BERNOULLI),
         ],
     ),
-    (_kept_bits, [_composed(outer, NATURAL) for outer in (PERMK, BERNOULLI)]),
-    (_inner_qsgd_bits, [_composed(o, {"name": "qsgd", "s": 99}) for o in (PERMK, RANDK)]),
-    (_bernoulli_bits, [{"name": "bernoulli", "p": 0.6}]),
+    (
+        lambda x, b, message, i: 9 * int(message.form.kept.counts[i]),
+        [composed(outer, NATURAL) for outer in (PERMK, BERNOULLI)],
+    ),
+    (_inner_qsgd_bits, [composed(o, {"name": "qsgd", "s": 99}) for o in (PERMK, RANDK)]),
+    (lambda x, b, *_: b * x.size if np.any(x) else 0, [{"name": "bernoulli", "p": 0.6}]),
     (  # fractions of levels that are not rare events in 4000 draws
-        _qsgd_bits,
+        _block_bits,
         [{"name": "qsgd", "s": s, "norm": norm} for s in (1, 4, 250) for norm in ("2", "inf")],
     ),
     (
@@ -205,7 +184,10 @@ BY_COUNT = [  # counts of bits, and the tables that have them
     ),
     (_factor_bits, [{"name": "rank-k", "k": 1}]),
     (_natural_bits, [NATURAL, {"name": "layerwise", "inner": NATURAL}]),
-    (_drive_bits, [{"name": "drive", "scale": scale} for scale in ("least", "unbiased")]),
+    (
+        lambda x, b, *_: b + power_of_two(x.size),
+        [{"name": "drive", "scale": scale} for scale in ("least", "unbiased")],
+    ),
     (_eden_bits, [{"name": "eden", "bits": 3}]),
     (
         lambda x, b, *_: b + 3,
@@ -228,7 +210,7 @@ CASES += [
     Case({"name": "topk", "k": 3}, _topk_bits, THREE),
     Case({"name": "topk", "k": 3, "codec": "entropy"}, _topk_entropy_bits, THREE),
     Case({"name": "topk", "k": 3, "index_bits": 32}, _topk_bits, lambda *_: 192),
-    Case(RANDK | {"shared": False}, _indexed_bits, THREE),
+    Case(RANDK | {"shared": False}, _topk_bits, THREE),
     Case(RANDK | {"shared": False, "codec": "entropy"}, _topk_entropy_bits, THREE),
     Case({"name": "toplek", "k": 3}, _toplek_bits, _toplek_paper_bits),
     Case({"name": "toplek", "k": 3, "codec": "entropy"}, _toplek_entropy_bits, _toplek_paper_bits),
@@ -286,3 +268,17 @@ class Chosen(Draw):
 def chosen(rows) -> Chosen:
     rows = np.array(rows)
     return Chosen(Streams(0), "up", 0, 0, len(rows), chosen=rows)
+
+
+DOWN, UP = 2**64 - 1, 0  # a uniform of almost 1 never rounds up, 0 does unless exact
+
+
+def roundings(compressor: Compressor, v: np.ndarray, up: np.ndarray) -> tuple[np.ndarray, ...]:
+    """C(v) for every way of rounding each coordinate, worker i way i, and the probabilities.
+
+    up : that of going up, of each coordinate
+    """
+    ways = np.array(list(product([False, True], repeat=v.size)))
+    weights = np.prod(np.where(ways, up, 1 - up), axis=1)
+    words = np.where(ways, np.uint64(UP), np.uint64(DOWN))
+    return compressor.compress(np.tile(v, (len(ways), 1)), chosen(words)).decoded(), weights

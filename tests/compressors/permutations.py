@@ -8,8 +8,6 @@ import numpy as np
 from mpisim.core.rng import Streams
 from tests.compressors.cases import Chosen
 
-PERMK = {"name": "permk"}
-
 
 def words(bounds: list[int]) -> Iterator[list[int]]:
     """Every choice of one number below each bound, as words that give it."""
@@ -22,11 +20,10 @@ def shuffles(d: int, n: int) -> list[int]:
     return [*range(d, 0, -1), *range(n, n - d % n, -1)] if n <= d else list(range(n, 0, -1))
 
 
-def draws(bounds: list[int], n: int, groups: int = 1) -> Iterator[Chosen]:
-    """Every outcome of the shared draw, each as likely as the others."""
-    for rows in product(words(bounds), repeat=groups):
-        shared = np.array(rows, np.uint64).reshape(groups, len(bounds))
-        yield Chosen(Streams(0), "up", 0, 0, n, shared=shared)
+def draws(bounds: list[int], n: int) -> Iterator[Chosen]:
+    """Every outcome of the shared draw of one group, each as likely as the others."""
+    for row in words(bounds):
+        yield Chosen(Streams(0), "up", 0, 0, n, shared=np.array([row], np.uint64))
 
 
 def error_of_mean(outcomes: list[np.ndarray], a: np.ndarray, weights=None) -> float:

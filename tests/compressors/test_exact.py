@@ -10,9 +10,7 @@ from scipy.linalg import hadamard as matrix
 from mpisim.compressors import make
 from mpisim.compressors.rotation import normal_points
 from mpisim.wire.composed import RotatedForm, hadamard
-from tests.compressors.cases import DOUBLE, SINGLE, chosen, draw
-
-DOWN, UP = 2**64 - 1, 0  # a uniform of almost 1 never rounds up, 0 does unless exact
+from tests.compressors.cases import DOUBLE, DOWN, SINGLE, UP, chosen, draw, roundings
 
 
 def variance(c, v, weights=None):
@@ -34,22 +32,17 @@ def test_randk_over_all_subsets(d, k):
 def outcomes_of_rounding(table, v, up):
     """C(v) for every way of rounding each coordinate, with the probabilities for P(up) = ``up``."""
     compressor = make(table).bind(v.size, 1, DOUBLE)
-    ways = np.array(list(product([False, True], repeat=v.size)))
-    weights = np.prod(np.where(ways, up, 1 - up), axis=1)
-    words = np.where(ways, np.uint64(UP), np.uint64(DOWN))
-    c = compressor.compress(np.tile(v, (len(ways), 1)), chosen(words)).decoded()
-    return compressor, c, weights
+    return compressor, *roundings(compressor, v, up)
 
 
-def qsgd_vectors(s, norm):
-    rng = np.random.default_rng(s)
-    yield np.array([0.7])
+def qsgd_vectors(norm):
+    rng = np.random.default_rng(1)
     yield np.array([0.0, -2.0, 0.0])
     for _ in range(5):
         yield rng.standard_normal(6) * np.exp(2 * rng.standard_normal(6))
     yield np.full(6, 1 / 3)
     if norm == "inf":
-        yield worst_for_the_infinity_norm(6, s)
+        yield worst_for_the_infinity_norm(6, 1)
 
 
 def worst_for_the_infinity_norm(d, s):
@@ -72,9 +65,7 @@ def worst_for_the_infinity_norm(d, s):
 )
 def test_steps_over_all_roundings(table, norm):
     """Unbiased, and the Euclidean norm's omega holds for both; the norms are those of blocks."""
-    for v in qsgd_vectors(1, norm):
-        if v.size == 1:
-            continue
+    for v in qsgd_vectors(norm):
         starts = [0, v.size // 2, v.size] if table.get("blocks") == 2 else [0, v.size]
         order = 2 if norm == "2" else np.inf
         parts = [v[a:b] for a, b in pairwise(starts)]

@@ -84,9 +84,6 @@ def test_bad_inner_compressors_are_one_line(inner, line):
 SHAPES = [((7, 4),), ((4, 7),), ((12, 5), (5, 12)), ((6, 6), (1, 9), (3, 8)), ((1, 5),)]
 
 
-each_shape = pytest.mark.parametrize("shapes", SHAPES, ids=str)
-
-
 def rank(k, shapes, n=3, precision=DOUBLE):
     d = sum(a * b for a, b in shapes)
     compressor = make({"name": "rank-k", "k": k}).bind(d, n, precision)
@@ -104,7 +101,7 @@ def truncated(x, k):
     return (u[:, :k] * s[:k]) @ vt[:k]
 
 
-@each_shape
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
 @some_of(6, k=[1, 2, 5])
 def test_best_approximations(shapes, k):
     k = min(k, max(min(shape) for shape in shapes))

@@ -10,9 +10,8 @@ from mpisim.compressors import make
 from mpisim.core.errors import WireError
 from mpisim.core.rng import Streams
 from mpisim.testing.moments import vectors
-from tests.compressors.cases import DOUBLE, SINGLE, Chosen, draw
+from tests.compressors.cases import DOUBLE, PERMK, SINGLE, Chosen, composed, draw
 from tests.compressors.permutations import (
-    PERMK,
     draws,
     error_of_mean,
     moments,
@@ -30,6 +29,16 @@ def bound(compressor, a):
     """The right side of the AB inequality."""
     mean_square, square_mean = sides(a)
     return compressor.A * mean_square - compressor.B * square_mean
+
+
+def attains(compressor, outcomes, a, atol=0.0) -> None:
+    """E C_i(a_i) = a_i, and omega, A and B hold with equality."""
+    mean, squares = moments(outcomes, a)
+    np.testing.assert_allclose(mean, a, rtol=1e-12, atol=atol)
+    expected = compressor.omega * (a**2).sum(axis=1)
+    np.testing.assert_allclose(squares, expected, rtol=1e-12, atol=atol)
+    error = pytest.approx(bound(compressor, a), rel=1e-12, abs=max(atol, 1e-14))
+    assert error_of_mean(outcomes, a) == error
 
 
 EQUALITIES = [
@@ -62,12 +71,8 @@ def test_the_ab_inequality_is_an_equality(table, d, n, constant):
     bounds = shuffles(d, n) if table is PERMK else list(range(n, 0, -1))
     outcomes = [compressor.compress(a, one).decoded() for one in draws(bounds, n)]
     assert len(outcomes) == np.prod(bounds)
-    mean, squares = moments(outcomes, a)
-    np.testing.assert_allclose(mean, a, rtol=1e-12)  # E C_i(a_i) = a_i
-    np.testing.assert_allclose(squares, compressor.omega * (a**2).sum(axis=1), rtol=1e-12)
+    attains(compressor, outcomes, a)
     assert np.mean([(c != 0).sum(axis=1) for c in outcomes]) == pytest.approx(compressor.density)
-    right = bound(compressor, a)
-    assert error_of_mean(outcomes, a) == pytest.approx(right, rel=1e-12, abs=1e-14)
 
 
 PARTITIONS = [
@@ -194,12 +199,7 @@ def test_lemma_11(name):
     B = 1 - n / (n - 1) * (1 - theta / n**2)
     assert pytest.approx((A, B), abs=1e-12) == (compressor.A, compressor.B)
     a = np.random.default_rng(n).standard_normal((n, d))
-    outcomes = outcomes_of(compressor, a)
-    mean, squares = moments(outcomes, a)
-    np.testing.assert_allclose(mean, a, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(squares, omega * (a**2).sum(axis=1), rtol=1e-9, atol=1e-12)
-    right = bound(compressor, a)
-    assert error_of_mean(outcomes, a) == pytest.approx(right, rel=1e-9, abs=1e-12)
+    attains(compressor, outcomes_of(compressor, a), a, atol=1e-12)
 
 
 def test_messages_cross_the_wire_in_any_blocks():
@@ -237,10 +237,6 @@ def test_without_condition_2_the_constants_are_attained():
     assert error == pytest.approx(bound(compressor, worst))
 
 
-def composed(inner: dict, outer: dict = PERMK) -> dict:
-    return {"name": "compose", "outer": outer, "inner": inner}
-
-
 def all_roundings(table: dict, a: np.ndarray):
     """Outcomes of C_i(Q_i(a_i)) and their weights, with Q = natural, over both draws."""
     n, d = a.shape
@@ -270,7 +266,7 @@ ONE_BLOCK = {"name": "block-permutation", "blocks": 1}
     ("outer", "d", "n"), [(PERMK, 4, 2), (PERMK, 3, 2), (PERMK, 2, 4), (ONE_BLOCK, 2, 2)]
 )
 def test_composition_over_all_permutations_and_roundings(outer, d, n):
-    table = composed({"name": "natural"}, outer)
+    table = composed(outer, {"name": "natural"})
     a = np.random.default_rng(d).standard_normal((n, d))
     compressor, outcomes, weights = all_roundings(table, a)
     mean, squares = moments(outcomes, a, weights)
@@ -282,7 +278,7 @@ def test_composition_over_all_permutations_and_roundings(outer, d, n):
 @pytest.mark.parametrize(("d", "n", "k"), [(2, 2, 1), (3, 2, 2), (2, 4, 1)])
 def test_of_two_sparsifiers(d, n, k):
     """C_i(Q_i(v)) with RandK inside, over all permutations and all subsets."""
-    compressor = make(composed({"name": "randk", "k": k})).bind(d, n, DOUBLE)
+    compressor = make(composed(PERMK, {"name": "randk", "k": k})).bind(d, n, DOUBLE)
     a = np.random.default_rng(d).standard_normal((n, d))
     outcomes = []
     for one in draws(shuffles(d, n), n):
@@ -292,18 +288,14 @@ def test_of_two_sparsifiers(d, n, k):
             alone = compressor.outer.form(one)
             assert message.form.counts.max() <= min(k, alone.counts.max())
             outcomes.append(message.decoded())
-    mean, squares = moments(outcomes, a)
-    np.testing.assert_allclose(mean, a, rtol=1e-12)
-    np.testing.assert_allclose(squares, compressor.omega * (a**2).sum(axis=1), rtol=1e-12)
-    right = bound(compressor, a)
-    assert error_of_mean(outcomes, a) == pytest.approx(right, rel=1e-12)  # RandK attains omega
+    attains(compressor, outcomes, a)  # as RandK attains omega
     assert np.mean([(c != 0).sum(axis=1) for c in outcomes]) == pytest.approx(compressor.density)
 
 
 @pytest.mark.parametrize("inner", [{"name": "qsgd", "s": 2}, {"name": "natural"}])
 def test_a_worker_that_keeps_nothing_sends_nothing(inner):
     """With n = 7 > d = 3 one worker of PermK is idle; a message of it is refused."""
-    compressor, one = make(composed(inner)).bind(3, 7, DOUBLE), draw(7)
+    compressor, one = make(composed(PERMK, inner)).bind(3, 7, DOUBLE), draw(7)
     form, packed = compressor.form(one), compressor.compress(vectors(7, 3), one).encode()
     [idle] = np.flatnonzero(form.kept.counts == 0)
     assert packed.sizes[idle] == 0 and form.decode(packed.data, packed.sizes)
@@ -320,7 +312,7 @@ def test_composition_attains_its_constants(d, n):
     """At 4/3 natural compression has its largest variance: then A and B are attained, and for
     B < 1 Lemma 9's own A would be too small."""
     a = np.full((n, d), 4 / 3)
-    compressor, outcomes, weights = all_roundings(composed({"name": "natural"}), a)
+    compressor, outcomes, weights = all_roundings(composed(PERMK, {"name": "natural"}), a)
     mean_square, square_mean = sides(a)
     result = error_of_mean(outcomes, a, weights)
     assert result == pytest.approx(bound(compressor, a), rel=1e-12)

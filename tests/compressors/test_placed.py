@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from mpisim.comm.network import compressed
-from tests.compressors.cases import CASES, draw, name_of
-from tests.compressors.test_battery import SHAPES, vectors
+from tests.compressors.cases import CASES, draw
+from tests.compressors.test_battery import SHAPES, each_case, vectors
 from tests.helpers import FALLBACKS, Crossings, sampled
 from tests.wire.messages import PRECISIONS, contents
 
@@ -20,7 +20,6 @@ placed = pytest.importorskip("mpisim.wire.placed").placed
 CPU = torch.device("cpu")
 HOST_ONLY = ("rank-k", "drive", "eden", "quic-fl", "rotated", "sparse-dithering", "spherical")
 HOST_ONLY += ("toplek",)
-each_case = pytest.mark.parametrize("case", CASES, ids=name_of)
 
 
 @pytest.fixture(autouse=True)

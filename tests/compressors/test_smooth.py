@@ -1,15 +1,13 @@
 """smooth(inner, L_i): set-up, messages, moments, singular matrices, substitutes, theory steps."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 
 from mpisim.compressors import make
-from mpisim.compressors.matrix_roots import cut_off, pseudo_inverse, square_root
+from mpisim.compressors.matrix_roots import Full, cut_off
 from mpisim.core.errors import InputError
 from mpisim.testing.moments import biased, errors, exceeds, limit
-from tests.compressors.cases import DOUBLE, SINGLE, chosen, draw
+from tests.compressors.cases import DOUBLE, SINGLE, draw, roundings
 from tests.compressors.smooth_support import (
     SCHEMES,
     Only,
@@ -100,15 +98,6 @@ def test_moments(inner, seed):
     assert compressor.cal_L_max <= compressor.shift_omega * top * (1 + 1e-9)
 
 
-def all_roundings(compressor, v, up):
-    """S(v) of worker 0 for every way of rounding, and probabilities; worker i rounds way i."""
-    ways = np.array(list(product([False, True], repeat=v.size)))
-    words = np.where(ways, np.uint64(0), np.uint64(2**64 - 1))
-    weights = np.prod(np.where(ways, up, 1 - up), axis=1)
-    c = compressor.compress(np.tile(v, (len(ways), 1)), chosen(words)).decoded()
-    return c, weights
-
-
 QUANTIZERS = [t for t in SCHEMES if t["name"] in ("quant-plus", "qsgd") and "norm" not in t]
 
 
@@ -124,7 +113,7 @@ def test_exact_moments_over_all_roundings(inner):
     assert true <= compressor.cal_L_max * (1 + 1e-12)
     for r in (vectors(1, 3)[0], worst, worst * [-2, 2, -2], np.array([0.0, 3.0, 0.0])):
         v, y = root @ r, np.abs(r) / np.linalg.norm(r) / h
-        c, weights = all_roundings(compressor, v, y - np.floor(y))
+        c, weights = roundings(compressor, v, y - np.floor(y))
         np.testing.assert_allclose(weights @ c, v, rtol=1e-7, atol=1e-9)
         error = weights @ ((c - v) ** 2).sum(axis=1) / (r @ r)
         fraction = y - np.floor(y)
@@ -161,10 +150,11 @@ def test_singular_matrices(inner, precision):
 def test_square_roots():
     for wire in (np.dtype("f4"), np.dtype("f8")):
         for L in (spd(1, 9)[0], spd(1, 9, rank=3, shared=0.0)[0], np.zeros((4, 4))):
-            root = square_root(L, wire)
+            full = Full(len(L), wire, wire)
+            root = full.numbers(L).reshape(L.shape)
             assert np.array_equal(root, root.T)
             np.testing.assert_allclose(root @ root, L, atol=1e-12 * (1 + np.abs(L).max()))
-            inverse, least = pseudo_inverse(root.astype(wire), wire)
+            inverse, least = full.inverse(root.astype(wire))
             expected = np.linalg.pinv(root, rcond=np.sqrt(cut_off(len(L), wire)))
             size = len(L) * 1e2 * np.finfo(wire).eps * (1 + np.abs(expected).max())
             np.testing.assert_allclose(inverse, expected, atol=size)

@@ -33,24 +33,18 @@ def random_message(
     if kind == "dense":
         return Dense(DenseForm(d, m, precision), _floats(rng, (m, d), wire))
     if kind == "seeded":
-        ptr = np.concatenate([[0], np.cumsum(rng.integers(0, d + 1, m))])
-        rows = [np.sort(rng.choice(d, k, replace=False)) for k in np.diff(ptr)]
-        indices = np.concatenate([np.empty(0, np.int64), *rows])
+        ptr, indices = _subsets(rng, d, rng.integers(0, d + 1, m))
         form = SeededForm.of(d, precision, ptr, indices, 1.7)
         return Seeded(form, _floats(rng, (indices.size,), wire))
     codec = "entropy" if kind.startswith("entropy ") else "paper"
     if kind.endswith("fewer"):
         k = int(rng.integers(1, d + 1))
-        rows = [np.sort(rng.choice(d, rng.integers(0, k + 1), replace=False)) for _ in range(m)]
-        ptr = np.cumsum([0, *map(len, rows)])
-        indices = np.concatenate([np.empty(0, np.int64), *rows])
-        return Fewer(
-            FewerForm(d, m, precision, k, codec), ptr, indices, _floats(rng, (ptr[-1],), wire)
-        )
+        ptr, indices = _subsets(rng, d, rng.integers(0, k + 1, m))
+        form = FewerForm(d, m, precision, k, codec)
+        return Fewer(form, ptr, indices, _floats(rng, (ptr[-1],), wire))
     if kind.endswith("explicit"):
         k = int(rng.integers(1, d + 1))
-        rows = [np.sort(rng.choice(d, k, replace=False)) for _ in range(m)]
-        indices = np.array(rows, np.int64).reshape(m, k)
+        indices = _subsets(rng, d, [k] * m)[1].reshape(m, k)
         form = ExplicitForm(d, m, precision, k, codec)
         return Explicit(form, indices, _floats(rng, (m, k), wire))
     if kind.endswith("exponents"):
@@ -82,6 +76,12 @@ def random_message(
         form = FactorsForm(d, m, precision, shapes, int(rng.integers(1, 4)), codec)
         return Factors(form, _floats(rng, form.shape, wire))
     return _levels(kind, rng, d, m, precision)
+
+
+def _subsets(rng, d, counts) -> tuple[np.ndarray, np.ndarray]:
+    """So many coordinates of each worker: where they start, and ascending indices."""
+    rows = [np.sort(rng.choice(d, k, replace=False)) for k in counts]
+    return np.cumsum([0, *counts]), np.concatenate([np.empty(0, np.int64), *rows])
 
 
 def _levels(kind, rng, d, m, precision) -> Levels:

@@ -12,6 +12,7 @@ from mpisim.compressors import make
 from mpisim.core.errors import WireError
 from mpisim.testing import DOUBLE, SINGLE
 from mpisim.testing.moments import draw
+from mpisim.wire.base import Message
 from mpisim.wire.codecs import entropy, fit, priors, symbols
 from mpisim.wire.levels import Levels, LevelsForm
 from tests.helpers import some_of
@@ -33,16 +34,15 @@ def order_0(codes) -> float:
     return float(-(counts * np.log2(counts)).sum())
 
 
-def bits_above_source(table, kind, d) -> float:
-    """Payload over the entropy of the source, which many messages show, and the norms."""
-    many = max(M, 60_000 // d)
-    compressor = make(table | {"codec": "entropy"}).bind(d, many, SINGLE)
-    message = compressor.compress(1e-3 * VECTORS[kind](many, d), draw(many))
-    if table["name"] == "natural":
-        symbols, norms = message.codes, 0
-    else:
-        symbols, norms = message.levels, 32
-    return message.encode().payload_bits.mean() / (norms + d * order_0(symbols))
+def compressed(table, v) -> Message:
+    """The message of ``v`` (m, d) in the codec "entropy"."""
+    m, d = v.shape
+    return make(table | {"codec": "entropy"}).bind(d, m, SINGLE).compress(v, draw(m))
+
+
+def symbols_of(message) -> tuple[np.ndarray, int]:
+    """What is coded, and the bits of the norm of each message."""
+    return (message.levels, 32) if isinstance(message, Levels) else (message.codes, 0)
 
 
 DENSE = list(VECTORS)[:4]
@@ -71,7 +71,11 @@ TERNARY, NEARLY = {"name": "qsgd", "s": 1}, {"name": "quant-plus", "beta": 30.0}
     ids=str,
 )
 def test_bits_are_near_the_entropy_of_the_source(table, kind, d, above):
-    assert 0.99 < bits_above_source(table, kind, d) < 1 + above
+    """Which many messages show."""
+    message = compressed(table, 1e-3 * VECTORS[kind](max(M, 60_000 // d), d))
+    codes, norms = symbols_of(message)
+    bits = message.encode().payload_bits.mean()
+    assert 0.99 < bits / (norms + d * order_0(codes)) < 1 + above
 
 
 ROTATED = [
@@ -86,7 +90,7 @@ ROTATED = [
 def test_points_are_near_the_entropy(table, d, above):
     many = 60_000 // d
     v = VECTORS["of Student's t"](many, d)
-    message = make(table | {"codec": "entropy"}).bind(d, many, SINGLE).compress(v, draw(many)).inner
+    message = compressed(table, v).inner
     points = message.parts[0] if table["name"] == "quic-fl" else message
     bits = 32 + d * order_0(points.which)
     assert 0.995 < points.encode().payload_bits.mean() / bits < 1 + above
@@ -97,10 +101,7 @@ def test_points_are_near_the_entropy(table, d, above):
 @pytest.mark.drawn(8)
 @pytest.mark.parametrize(("d", "above"), [(128, 0.03), (1024, 0.01)])
 def test_quic_fl_is_near_the_entropy_with_all_that_it_sends(d, above):
-    many = 60_000 // d
-    v = VECTORS["of Student's t"](many, d)
-    message = make({"name": "quic-fl", "codec": "entropy"}).bind(d, many, SINGLE)
-    message = message.compress(v, draw(many))
+    message = compressed({"name": "quic-fl"}, VECTORS["of Student's t"](60_000 // d, d))
     assert 1 < message.encode().payload_bits.mean() / sum(entropies(message).values()) < 1 + above
 
 
@@ -119,8 +120,7 @@ def test_quic_fl_is_near_the_entropy_with_all_that_it_sends(d, above):
 def test_factors_are_near_the_entropy(name, kind, d, k, above):
     """Signs, and exponents of both factors by their frequencies in many messages; 23 bits raw."""
     many = max(M, 60_000 // d)
-    compressor = make({"name": name, "k": k, "codec": "entropy"}).bind(d, many, SINGLE)
-    message = compressor.compress(VECTORS[kind](many, d), draw(many))
+    message = compressed({"name": name, "k": k}, VECTORS[kind](many, d))
     values, bits = message.values, message.encode().payload_bits.mean()
     if name == "rank-k":
         (parts,) = message.form.parts(values)
@@ -158,26 +158,21 @@ def test_stretches_cover_a_message(d, index):
     assert fit.STRENGTHS[index] == fit.STAYS or np.all(np.diff(ends) <= longest)
 
 
-def test_a_gradient_of_two_layers_is_near_its_frequencies():
-    """A code with frequencies of the coordinates before takes no more than those of all together.
+@pytest.mark.parametrize(
+    ("table", "m", "d", "second", "above"),
+    [(NATURAL, 1, 100_000, 3, 0.006), (NATURAL, 60, 1000, 5, 0.0145), (MORE, 60, 1000, 5, 0.0145)],
+    ids=str,
+)
+def test_frequencies_follow_where_halves_differ(table, m, d, second, above):
+    """As of two layers, or of a layer's rows: near the frequencies of all together.
 
-    But where the second layer begins it has those of the first for a stretch.
+    A code with frequencies of the coordinates before takes no more than those. But where the second
+    half begins it has those of the first for a stretch.
     """
-    v = RNG.standard_normal((1, 100_000)) * np.repeat([1, 3], 50_000)
-    message = make(NATURAL | {"codec": "entropy"}).bind(100_000, 1, SINGLE).compress(v, draw(1))
-    (bits,) = message.encode().payload_bits
-    assert 1 < bits / (100_000 * order_0(message.codes)) < 1.006
-
-
-@pytest.mark.parametrize("table", [NATURAL, MORE], ids=str)
-def test_frequencies_follow_where_halves_differ(table):
-    """As of a layer's rows: no code with the frequencies of all together takes less than these."""
-    m, d = 60, 1000
-    v = RNG.standard_normal((m, d)) * np.repeat([1, 5], d // 2)
-    message = make(table | {"codec": "entropy"}).bind(d, m, SINGLE).compress(v, draw(m))
-    bits = message.encode().payload_bits.mean() - (32 if table is MORE else 0)
-    symbols_of = message.codes if table is NATURAL else message.levels
-    assert 1 < bits / (d * order_0(symbols_of)) < 1.0145
+    message = compressed(table, RNG.standard_normal((m, d)) * np.repeat([1, second], d // 2))
+    codes, norms = symbols_of(message)
+    bits = message.encode().payload_bits.mean() - norms
+    assert 1 < bits / (d * order_0(codes)) < 1 + above
 
 
 LONG = [  # messages as long as it takes for all that heads and stretches may be
@@ -197,7 +192,7 @@ def test_long_messages_are_refused_or_encode_to_the_same_bytes(table, d, rest):
     v = RNG.standard_normal((1, d)) * np.where(
         np.arange(d) % 100, np.repeat(rest, d // np.size(rest)), 1
     )
-    message = make(table | {"codec": "entropy"}).bind(d, 1, SINGLE).compress(v, draw(1))
+    message = compressed(table, v)
     packed = message.encode()
     again = message.form.decode(packed.data, packed.sizes)
     assert np.array_equal(again.decoded(), message.decoded())

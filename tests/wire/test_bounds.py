@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 
 from mpisim.analysis.card_bits import entropies
-from mpisim.compressors import make
 from mpisim.testing import SINGLE
-from mpisim.testing.moments import draw
 from mpisim.wire.codecs import entropy
 from mpisim.wire.levels import Levels, LevelsForm
-from tests.wire.test_ans import DENSE, RNG, TERNARY, VECTORS, M, order_0
+from tests.wire.test_ans import DENSE, RNG, TERNARY, VECTORS, M, compressed, order_0
 
 
 def least_regret(d: int) -> float:
@@ -29,8 +27,7 @@ def least_regret(d: int) -> float:
 @pytest.mark.parametrize("d", [123, 1000])
 @pytest.mark.parametrize("kind", DENSE)
 def test_a_ternary_message_pays_less_than_any_code_must_for_some(kind, d):
-    compressor = make(TERNARY | {"codec": "entropy"}).bind(d, M, SINGLE)
-    message = compressor.compress(VECTORS[kind](M, d), draw(M))
+    message = compressed(TERNARY, VECTORS[kind](M, d))
     least = [order_0(abs(row)) * d + np.count_nonzero(row) + 32 for row in message.levels]
     beyond = message.encode().payload_bits - np.array(least)
     assert 0 < beyond.mean() < 3 < least_regret(d)
@@ -70,9 +67,7 @@ def test_the_number_of_coordinates_costs_less_than_any_code_must_for_some(d, k, 
 
     Where it is certain, its entropy is 0, and the code takes log2 (K + 1) bits.
     """
-    many = 60_000 // d
-    compressor = make({"name": "toplek", "k": k, "codec": "entropy"}).bind(d, many, SINGLE)
-    message = compressor.compress(VECTORS[kind](many, d), draw(many))
+    message = compressed({"name": "toplek", "k": k}, VECTORS[kind](60_000 // d, d))
     beyond = message.encode().payload_bits.mean() - sum(entropies(message).values())
     assert 0 < beyond < log2(message.form.k + 1)
 

@@ -120,9 +120,8 @@ def test_explicit_bytes_of_the_string_coder():
 NORM = format(struct.unpack(">I", struct.pack(">f", 1.5))[0], "032b")
 
 
-@pytest.mark.parametrize(
-    ("bits", "match"),
-    [
+REFUSED = {
+    LevelsForm.uniform(10, 1, SINGLE, 4): [
         (NORM[:24], "ends inside"),
         (NORM + string_elias.omega(11) + "0" + "0", "index"),
         (NORM + string_elias.omega(10) + "0" + "0" + string_elias.omega(1) + "00", "index"),
@@ -138,14 +137,7 @@ NORM = format(struct.unpack(">I", struct.pack(">f", 1.5))[0], "032b")
         ("0" * 32 + "000", "levels follow"),
         ("0" + "1" * 9 + "0" * 22 + "000", "levels follow"),
     ],
-)
-def test_levels_that_are_refused(bits, match):
-    refused(LevelsForm.uniform(10, 1, SINGLE, 4), bits, match)
-
-
-@pytest.mark.parametrize(
-    ("bits", "match"),
-    [
+    ExplicitForm(10, 1, SINGLE, 2): [
         ("0" + "0001" + "0001" + "0" * 64, "index"),  # twice the same
         ("0" + "0010" + "0001" + "0" * 64, "index"),  # not ascending
         ("0" + "0001" + "1010" + "0" * 64, "index"),  # beyond d = 10
@@ -156,16 +148,19 @@ def test_levels_that_are_refused(bits, match):
         ("0" + "0010" + "1001" + "0" * 64 + "0" * 7, "padding"),
         ("0" + "0010" + "1001" + "0" * 64 + "1" * 15, "padding"),
     ],
+    SignsForm(3, 1, SINGLE): [
+        ("0" * 35 + "11110", "padding"),
+        ("0" * 24 + "1" + "0" * 7 + "1" * 8, "norm"),  # -0, in the machine's byte order
+    ],
+    ExponentsForm(1, 1, SINGLE): [("0" * 16, "padding")],
+}
+
+
+@pytest.mark.parametrize(
+    ("form", "bits", "match"), [(form, *case) for form in REFUSED for case in REFUSED[form]]
 )
-def test_explicit_indices_that_are_refused(bits, match):
-    refused(ExplicitForm(10, 1, SINGLE, 2), bits, match)
-
-
-def test_wrong_padding_and_scales_are_refused():
-    refused(SignsForm(3, 1, SINGLE), "0" * 35 + "11110", "padding")
-    minus_zero = "0" * 24 + "1" + "0" * 7  # in the machine's byte order
-    refused(SignsForm(3, 1, SINGLE), minus_zero + "1" * 8, "norm")
-    refused(ExponentsForm(1, 1, SINGLE), "0" * 16, "padding")
+def test_bits_that_are_refused(form, bits, match):
+    refused(form, bits, match)
 
 
 @pytest.mark.parametrize("d", [1, STRETCH - 1, STRETCH, STRETCH + 1, 2 * STRETCH + 13])
