@@ -45,12 +45,16 @@ class PermutedMappings(Compressor):
         first, n, d = self._rows("analysis", self.analysis), self.n, self.d
         second = first if self.synthesis is None else self._rows("synthesis", self.synthesis)
         if [len(rows) for rows in first] != [len(rows) for rows in second]:
-            why = "must have as many rows for each mapping as compressor.analysis"
-            raise InputError(f"compressor.synthesis: {why}")
+            raise InputError(
+                "compressor.synthesis: must have as many rows for each mapping as"
+                " compressor.analysis"
+            )
         every = [product(s.T.copy(), r) for r, s in zip(first, second, strict=True)]
         if np.abs(sum(every) / n - np.eye(d)).max() > ROUNDING:
-            why = "the mean of the mappings is not the identity"
-            raise InputError(f"compressor.analysis: {why} (PermK paper, Definition 8, Condition 3)")
+            raise InputError(
+                "compressor.analysis: the mean of the mappings is not the identity"
+                " (PermK paper, Definition 8, Condition 3)"
+            )
         S = sum(product(q.T.copy(), q) for q in every)
         self._omega = max(0.0, float(eigvalsh(S)[-1]) / n - 1)
         arithmetic = self.precision.arithmetic
@@ -76,8 +80,9 @@ class PermutedMappings(Compressor):
         for repetition, row in enumerate(every):
             shuffle(draw.shared_words(self.n, repetition), row)
         which = every[again, draw.first + draw.members]
-        block = self.d, draw.workers, self.precision
-        return SynthesisForm(*block, self._ptr, self._synthesis, which)
+        return SynthesisForm(
+            self.d, draw.workers, self.precision, self._ptr, self._synthesis, which
+        )
 
     def compress(self, v: np.ndarray, draw: Draw) -> Synthesized:
         form = self.form(draw)

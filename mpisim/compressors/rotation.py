@@ -47,8 +47,9 @@ class Rotating(Compressor):
 
     def rotated(self, draw: Draw, inner: Form) -> RotatedForm:
         """The form of messages ``inner`` with the rotations of ``draw``."""
-        drawn = dataclasses.replace(draw, purpose=f"{draw.purpose}/rotation")
-        words = drawn.words(-(-self.D // 64))
+        words = dataclasses.replace(draw, purpose=f"{draw.purpose}/rotation").words(
+            -(-self.D // 64)
+        )
         bits = np.unpackbits(words.view(np.uint8), axis=1, count=self.D)
         return RotatedForm(self.d, draw.workers, self.precision, inner, 1.0 - 2.0 * bits)
 
@@ -189,8 +190,10 @@ class RotatedFirst(Rotating):
         super().check()
         self.inner = inner = self.bind_inner("inner", self.D)
         if inner.fitted or inner.correlated:
-            must = "must not be fitted to the problem, and workers must draw independently"
-            raise InputError(f"compressor.inner.name: {inner.name!r} is not allowed; it {must}")
+            raise InputError(
+                f"compressor.inner.name: {inner.name!r} is not allowed; it must not be fitted to"
+                " the problem, and workers must draw independently"
+            )
 
     def form(self, draw: Draw) -> RotatedForm:
         return self.rotated(draw, self.inner.form(draw))

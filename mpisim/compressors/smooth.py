@@ -49,8 +49,10 @@ class Smooth(Compressor):
         self._root = self._matrix_root()
         self.inner = self.bind_inner("inner")
         if self.inner.correlated:
-            why = "is not allowed inside 'smooth': its workers do not draw independently"
-            raise InputError(f"compressor.inner.name: {self.inner.name!r} {why}")
+            raise InputError(
+                f"compressor.inner.name: {self.inner.name!r} is not allowed inside 'smooth': its"
+                " workers do not draw independently"
+            )
         self._roots: WorkerRows | None = None
         self._blocks: dict[tuple[int, int], np.ndarray] = {}
         self._cal_L_i = np.zeros(0)
@@ -64,8 +66,10 @@ class Smooth(Compressor):
         allowed = f"an integer from 1 to d - 1 = {self.d - 1}"
         require(1 <= self.rank < self.d, "compressor.rank", self.rank, allowed)
         if self.approximation is not None:
-            why = "is not allowed with compressor.rank; one of the two replaces L_i"
-            raise InputError(f"compressor.approximation: {self.approximation!r} {why}")
+            raise InputError(
+                f"compressor.approximation: {self.approximation!r} is not allowed with"
+                " compressor.rank; one of the two replaces L_i"
+            )
         return LowRank(*types, self.rank)
 
     def prepare(self, star: Uplink, problem: Objective) -> None:
@@ -73,8 +77,10 @@ class Smooth(Compressor):
         try:
             L_i = matrices(problem)
         except InputError:
-            why = f"needs smoothness matrices L_i, and problem {problem.name!r} has none known"
-            raise InputError(f"compressor.name: 'smooth' {why}") from None
+            raise InputError(
+                f"compressor.name: 'smooth' needs smoothness matrices L_i, and problem"
+                f" {problem.name!r} has none known"
+            ) from None
         workers = range(star.first, star.first + star.m)
         numbers = [self._root.numbers(matrix) for matrix in L_i]
         sent = WorkerRows(*star.send_once(np.array(numbers).reshape(star.m, self._root.count)))
@@ -100,7 +106,8 @@ class Smooth(Compressor):
             bounds[t, 0] = self.inner.cal_L(matrix, star.first + t)
             bounds[t, 1] = bounds[t, 0] / least[t] if least[t] > 0 else 0.0
         self._cal_L_i = bounds[:, 0]
-        self._cal_L, self._omega = star.all_workers(bounds).max(axis=0).tolist()
+        worst = star.all_workers(bounds).max(axis=0)
+        self._cal_L, self._omega = float(worst[0]), float(worst[1])
 
     def form(self, draw: Draw) -> MappedForm:
         return MappedForm(self.inner.form(draw), self._prepared().rows, self._which(draw))
