@@ -96,9 +96,16 @@ def run(command: list[str], folder: Path, variables: dict[str, str]) -> None:
     """Run a command and print how long it took; `SystemExit` with its output if it fails."""
     shown = " ".join(word if "\n" not in word else "..." for word in command)
     start = time.perf_counter()
-    quiet: dict = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
-    quiet |= {"stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
-    done = subprocess.run(command, cwd=folder, env=variables, **quiet)
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
     print(f"{time.perf_counter() - start:6.1f} s  {shown}", flush=True)
     if done.returncode:
         raise SystemExit(f"{done.stdout}\nrelease_check.py: exit code {done.returncode}: {shown}")

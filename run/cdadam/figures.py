@@ -74,13 +74,23 @@ LOGISTIC = Grid("logistic", {"quick": [], "paper": LONG})
 ERRORS = Grid("errors", {"quick": [], "paper": ["run.rounds=10000"]})
 PI = Grid("pi", {"quick": [], "paper": [*CIFAR, *START]}, instead=INSTEAD)
 
-FOUR_WAYS = "four ways of compressing AMSGrad, scaled sign"
-WITH_TOP_1 = "the four ways of Figure 2 with Top-1"
 FIGURES = [
     _images("fig1", f"{STANDS_IN}: bits of CD-Adam, AMSGrad, 1-bit Adam", WITH_AMSGRAD, FIG1),
-    Figure("fig2", FOUR_WAYS, LOGISTIC, partial(logistic.draw, logistic.SIGN), logistic.fig2),
+    Figure(
+        "fig2",
+        "four ways of compressing AMSGrad, scaled sign",
+        LOGISTIC,
+        partial(logistic.draw, logistic.SIGN),
+        logistic.fig2,
+    ),
     _images("fig3", "the same network: CD-Adam, EF21, 1-bit Adam", RESNET, FIG3),
-    Figure("fig4", WITH_TOP_1, LOGISTIC, partial(logistic.draw, logistic.TOP_1), logistic.fig4),
+    Figure(
+        "fig4",
+        "the four ways of Figure 2 with Top-1",
+        LOGISTIC,
+        partial(logistic.draw, logistic.TOP_1),
+        logistic.fig4,
+    ),
     _images("fig5", f"{STANDS_IN} over bits, training and test", RESNET, over(BITS, 5)),
     _images("fig6", f"{STANDS_IN} over epochs, training and test", RESNET, over(EPOCHS, 6)),
     _images("fig7", "VGG-16 over bits", VGG, over(BITS, 7)),

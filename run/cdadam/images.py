@@ -119,9 +119,9 @@ class Curves:
             text = f"CD-Adam needs about {times:g} times fewer bits than {labels.method(rival)}"
             each = [equal_cost.gone(rival)]
             if rival in groups:
-                how, ys = (cdadam, groups[rival], BITS), (LOSS, equal_cost.TEST_ERROR)
-                each = [equal_cost.times_fewer(*how, y, times) for y in ys]
-                each.append(equal_cost.all_rounds(*how, times))
+                sides, ys = (cdadam, groups[rival], BITS), (LOSS, equal_cost.TEST_ERROR)
+                each = [equal_cost.times_fewer(*sides, y, times) for y in ys]
+                each.append(equal_cost.all_rounds(*sides, times))
             yield state(text, QUOTES["around_1"], self.source, each)
         if self.pi:
             yield pi.in_range(cdadam)

@@ -23,8 +23,9 @@ COMPUTED = f"time_{PHASES[COMPUTE]}"
 METHODS = ("amsgrad", "ef21-2way", "1bit-adam", "cd-adam")
 SENT = "bits of a worker,\n{} rounds, both ways"
 HEAD = ("Method", "s / round", "without gradients, ms", SENT, "by the formula")
-GRADIENTS = "the seconds of the gradients, which all methods compute alike, are the median"
-GRADIENTS += " of all runs"
+GRADIENTS = (
+    "the seconds of the gradients, which all methods compute alike, are the median of all runs"
+)
 
 
 def rows(logs: list[Log]) -> list[tuple[str, float, float, float, float]]:

@@ -28,8 +28,13 @@ newton = LINES.against((FEDNL, GD), (FEDNL, DIANA), (FEDNL, GD, "much"))
 variants = VARIANTS.against((SEARCH, A), (SEARCH, B), (PP, B))
 PAPER = ["problem.data=w8a", "sweep.steps=[1, 2, 4]", "run.stop.bits_up=2e6"]
 NEWTON = Grid("newton", {"quick": [], "paper": PAPER})
-TITLE = "FedNL with a line search, and with some of the clients"
 FIGURES = [
     Figure("newton", "FedNL against GD and DIANA", NEWTON, LINES.draw, newton),
-    Figure("variants", TITLE, Grid("variants"), VARIANTS.draw, variants),
+    Figure(
+        "variants",
+        "FedNL with a line search, and with some of the clients",
+        Grid("variants"),
+        VARIANTS.draw,
+        variants,
+    ),
 ]

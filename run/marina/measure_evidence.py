@@ -84,11 +84,11 @@ def grid(length: int) -> list[dict]:
     points = []
     for method, name in VARIANTS.values():
         names = {"name": method.removesuffix("-by-shifts"), "estimator": method}
-        how = {"how": [{"method": names, "compressor": {"name": name}}]}
-        points += expand(base, counts | how | {"run": {"seed": list(SEEDS)}})
+        change: dict = {"how": [{"method": names, "compressor": {"name": name}}]}
+        points += expand(base, counts | change | {"run": {"seed": list(SEEDS)}})
     for method, rounds in LONG.items():
         settings: dict = {"name": method} | ({"batch": 0.01} if method.startswith("vr") else {})
-        change: dict = {"how": [{"method": settings, "compressor": {"name": "randk"}}]}
+        change = {"how": [{"method": settings, "compressor": {"name": "randk"}}]}
         change["run"] = {"rounds": list(rounds), "log_every": [1000]}
         points += expand(base, counts | change)
     return points

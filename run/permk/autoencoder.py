@@ -33,8 +33,12 @@ LOSS = Axis(F, log=True)
 GAP = Axis("suboptimality", log=True)  # f(x^k) - f(x*): the regulariser's share of f(x*) is large
 AXES = {"paper_bits_up": "bits per worker, without indices", "bits_up": "bits sent per worker"}
 
-BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0.98, 1.0)}
-BESIDE |= {"handlelength": 1.4, "labelspacing": 0.3}
+BESIDE = {
+    "loc": "upper left",
+    "bbox_to_anchor": (0.98, 1.0),
+    "handlelength": 1.4,
+    "labelspacing": 0.3,
+}
 
 Panel = tuple[float, float]  # lambda, p-hat
 Groups = dict[Panel, dict[str, BestSteps]]

@@ -6,10 +6,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from mpisim.analysis.claims.comparing import LaterBits, at_one_target, compare
+from mpisim.analysis.claims.comparing import (
+    DECADES,
+    LaterBits,
+    Targets,
+    at_one_target,
+    compare,
+)
 from mpisim.analysis.claims.judging import LARGEST, OTHER_COSTS, again, ratios_of, with_note
 from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, number, state
-from mpisim.analysis.curves import Axis
+from mpisim.analysis.curves import GRADIENT, Axis
 from mpisim.analysis.study import BestSteps, best_steps, compare_steps, quotes
 from mpisim.runs.log.reader import Log
 
@@ -55,15 +61,20 @@ def against(
 
 
 def tuned(
-    logs: Iterable[Log], names: Collection[str], panel: Callable[[Log], P], *how: Any
+    logs: Iterable[Log],
+    names: Collection[str],
+    panel: Callable[[Log], P],
+    x: Axis,
+    y: Axis = GRADIENT,
+    targets: Targets = DECADES,
 ) -> dict[P, dict[str, BestSteps]]:
-    """{panel: {compressor: its best steps}}, by panel; ``how`` as for `best_steps`.
+    """{panel: {compressor: its best steps}}, by panel; the axes and targets as for `best_steps`.
 
     The best step needs the fewest bits to the target that all ``names`` reach in a panel.
     """
     groups: dict[P, dict[str, BestSteps]] = {}
     compared = [log for log in logs if log.config["compressor"]["name"] in names]
-    for steps in best_steps(compared, *how):
+    for steps in best_steps(compared, x, y, targets):
         log = steps.logs[0]
         groups.setdefault(panel(log), {})[str(log.config["compressor"]["name"])] = steps
     return dict(sorted(groups.items()))

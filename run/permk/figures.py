@@ -103,12 +103,21 @@ fig9 = partial(draw, "PermK paper, Figure 9", all_steps, ("permk", "randk"), (BI
 fig10 = partial(draw, "PermK paper, Figure 10", all_steps, ("permk", "topk"), (BITS,))
 
 against_randk_pl = partial(against_randk, table=6)
-TITLE_1 = "MARINA with RandK and PermK, EF21 with TopK on quadratic tasks"
-TITLE_2 = "PermK, RandK and TopK on the autoencoder by homogeneity"
-TITLE_MG = "L_+ and L_± of linear regression over random splits of mg"
 FIGURES = [
-    Figure("fig1", TITLE_1, QUADRATIC, best, best_steps),
-    Figure("fig2", TITLE_2, MNIST_BARE, fig2, claimed.fig2),
+    Figure(
+        "fig1",
+        "MARINA with RandK and PermK, EF21 with TopK on quadratic tasks",
+        QUADRATIC,
+        best,
+        best_steps,
+    ),
+    Figure(
+        "fig2",
+        "PermK, RandK and TopK on the autoencoder by homogeneity",
+        MNIST_BARE,
+        fig2,
+        claimed.fig2,
+    ),
     Figure("fig3", "Figure 1 with lambda = 1e-4", QUADRATIC_PL, best, under_pl),
     Figure("fig4", "RandK and PermK over step sizes", QUADRATIC, with_randk, against_randk),
     Figure("fig5", "Figure 4 with lambda = 1e-4", QUADRATIC_PL, with_randk, against_randk_pl),
@@ -119,7 +128,9 @@ FIGURES = [
     Figure("fig10", "TopK and PermK on the autoencoder by step", MNIST, fig10, claimed.fig10),
     Figure("groups", "PermK in two groups with A and B", GROUPS, groups.draw, groups.claims),
     Figure("topk", "EF21 with TopK by K, up to K = d", TOPK, topk.draw, topk.claims),
-    Figure("mg", TITLE_MG, MG, mg.draw, mg.claims),
+    Figure(
+        "mg", "L_+ and L_± of linear regression over random splits of mg", MG, mg.draw, mg.claims
+    ),
     Figure("table4", "RandK and PermK with the theory steps", TABLE4, theory, table_4),
     Figure("table6", "Table 4 under PL, with lambda = 1e-4", TABLE6, theory, table_6),
     Figure("table5", "the adaptive ratios of the autoencoder", TABLE5, table5.draw, table5.claims),

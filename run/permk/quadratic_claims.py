@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import pairwise
 
 from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, number, state
@@ -155,8 +156,8 @@ def _of_noise(groups: Groups, noise: float) -> dict[str, Evidence]:
 def predicted_gain(groups: Groups, task: Task, table: int) -> float:
     """How many times fewer numbers PermK sends than RandK by Table 4 or 6, with constant 1."""
     run = groups[task]["permk"].logs[0]
-    randk, permk = (quadratic.communication(run, name, table) for name in WITH_RANDK[::-1])
-    return randk / permk
+    of = partial(quadratic.communication, run, table=table)
+    return of("randk") / of("permk")
 
 
 def _larger_steps(

@@ -58,7 +58,8 @@ CASES = [line.split(" -> ") for line in LINES if not line.startswith("#")]
 def test_what_is_not_allowed(given, says):
     tables = table({"name": "gd", "stepsize": 0.1}, rounds=1)
     for name, keys in json.loads(given).items():
-        tables[name] = tables.get(name, {}) | keys
+        keys = tables.get(name, {}) | keys
+        tables[name] = {key: value for key, value in keys.items() if value is not None}
     if tables["problem"]["name"] == "quadratic":
         del tables["problem"]["data"]
     with pytest.raises(InputError) as error:

@@ -163,12 +163,12 @@ def experiments():
 
 def test_no_module_that_runs_is_missing():
     tried, reports = 0, {f"mpisim.{name}" for name in REPORTS.split()}
-    for tables in sampled(experiments(), 5):
+    for tables in sampled(experiments(), 8):
         with suppress(InputError):
             ran = executed(tables)
             tried += 1
             assert ran <= set(identity.modules(parse(tables))) | reports, tables
-    assert tried  # about one in six is refused
+    assert tried > 1
 
 
 def test_an_edit_shows_in_its_module_only(tmp_path, monkeypatch):

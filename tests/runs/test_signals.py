@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 import weakref
-from pathlib import Path
 from types import SimpleNamespace
 
 import h5py
@@ -95,11 +94,16 @@ def helper(tmp_path):
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # until the process catches it
     process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
     signal.signal(signal.SIGINT, before)
-    status = Path(f"/proc/{process.pid}/status")
-    while not int(re.search(r"SigCgt:\s(\w+)", status.read_text())[1], 16) & 1 << signal.SIGINT - 1:
+    while not catches_ctrl_c(process.pid):
         assert process.poll() is None
         time.sleep(1e-3)
     return process
+
+
+def catches_ctrl_c(pid: int) -> bool:
+    with open(f"/proc/{pid}/status") as status:
+        [mask] = [line.split()[1] for line in status if line.startswith("SigCgt")]
+    return bool(int(mask, 16) >> (signal.SIGINT - 1) & 1)
 
 
 @some_of(4, pressed=[False, True], words=[[b"one\n"], [b"one\n", b"two\n"], [b"one\n", b"\n"], []])

@@ -207,6 +207,7 @@ def test_from_the_command_to_the_picture(monkeypatch, tmp_path, command):
     assert import_module(f"{package}.fig3").read(Path("logs/saq-fig3")).vectors == 1
     picture.unlink()
     assert f"saq-fig3: {counts(claims)}\n" in command("study", "--draw", "saq-fig3")
+    assert read_claims(Path("figures/saq-fig3.claims.json")) == claims
     assert picture.stat().st_size > 10_000
     line = command("study", folder, "fig3", "--scale", "huge", code=2)
     assert "--scale: unknown name 'huge'; known: paper, quick" in line

@@ -216,8 +216,8 @@ def claims_of(case: Experiment, counts: dict[str, Count]) -> Iterator[Claim]:
     rounds = case.rounds - FEW
     for what, count in counts.items():
         excess = count.ratio - 1
-        measured = f"{count.ledger / rounds:.0f} bytes a round, {excess:+.2%}; with headers of"
-        measured += (
+        measured = (
+            f"{count.ledger / rounds:.0f} bytes a round, {excess:+.2%}; with headers of"
             f" {count.packets / rounds:.1f} packets and envelopes {count.kernel / rounds:.0f}"
         )
         numbers = dataclasses.asdict(count) | {"rounds": rounds, "ratio": count.ratio}
