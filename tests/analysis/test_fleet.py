@@ -199,6 +199,10 @@ def test_the_command(make_log, command, tmp_path):
     assert 0 < low < middle < high and picture.stat().st_size > 1000
     assert rows[2]["seconds_p50"]
     assert "round ≥ 50" in command("fleet", paths[0], "--fleet", "mlab:BR", "--draws", "2")
+    file = tmp_path / "fleet.toml"
+    file.write_text('[fleet]\nlinks = "1mbit"\ndevices = "phones"\n')
+    text = command("fleet", paths[0], "--fleet", file, "--set", "fleet.links=2mbit", "--csv")
+    assert "2mbit, devices phones" in text  # --set wins over the file
 
 
 def test_a_log_with_its_own_clock_is_left_out_with_a_line(make_log, command, capfd):
