@@ -172,8 +172,10 @@ class WorkerRows:
         """The rows of the workers that draw, shape (draw.workers,), int64."""
         start = draw.first - self.first
         if start < 0 or start + draw.count > len(self.rows) or draw.purpose == "down":
-            why = "is fitted to each worker's L_i and cannot compress messages of the server"
-            raise InputError(f"compressor.name: 'smooth' {why}")
+            raise InputError(
+                "compressor.name: 'smooth' is fitted to each worker's L_i and cannot compress"
+                " messages of the server"
+            )
         return start + draw.members
 
     def of(self, draw: Draw) -> np.ndarray:

@@ -13,7 +13,6 @@ from mpisim.compressors.quantization import Natural, Qsgd
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw, Streams
-from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS, Groups
 from mpisim.wire.base import Message, pack_tensors
 from mpisim.wire.composed import Composed, ComposedForm, Parts, PartsForm, Stratum
@@ -50,14 +49,16 @@ class Compose(Compressor):
     def check(self) -> None:
         self.outer, self.inner = outer, inner = self.bind_inner("outer"), self.bind_inner("inner")
         if not outer.seeded:
-            must = "keep coordinates that server and workers both know, as permk and randk do"
-            where = f"compressor.outer.name: {outer.name!r}"
-            raise InputError(f"{where} is not allowed; it must {must}")
+            raise InputError(
+                f"compressor.outer.name: {outer.name!r} is not allowed; it must keep coordinates"
+                " that server and workers both know, as permk and randk do"
+            )
         self._sparse = inner.seeded and not inner.correlated and inner.omega is not None
-        fits = self._sparse or isinstance(inner, Qsgd | Natural | Identity)
-        sparse = "unbiased with coordinates of its part, as randk and rand-tau"
-        allowed = f"qsgd, natural, identity, or {sparse}"
-        require(fits, "compressor.inner.name", inner.name, allowed)
+        if not (self._sparse or isinstance(inner, Qsgd | Natural | Identity)):
+            raise InputError(
+                f"compressor.inner.name: {inner.name!r} is not allowed; it must be qsgd, natural,"
+                " identity, or unbiased with coordinates of its part, as randk and rand-tau"
+            )
         self.correlated, self.fitted = outer.correlated, outer.fitted
         self.on_device = self._sparse  # coordinates are known before v is looked at
         self._sized = inner.form(Draw(Streams(0), "", 0, 0, 0)).sizes is not None
@@ -188,8 +189,9 @@ class Layerwise(Compressor):
         self.layers = [self.bind_inner("inner", d) for d in layers]
         first = self.layers[0]
         if first.fitted:
-            why = f"{first.name!r} is not allowed; it is fitted to the problem"
-            raise InputError(f"compressor.inner.name: {why}")
+            raise InputError(
+                f"compressor.inner.name: {first.name!r} is not allowed; it is fitted to the problem"
+            )
         self.correlated, self.on_device = first.correlated, first.on_device
 
     def _draws(self, draw: Draw) -> list[Draw]:

@@ -223,8 +223,10 @@ def labels(groups: int | list[list[int]], n: int) -> np.ndarray:
         return np.repeat(np.arange(groups), np.diff(bounds))
     members = np.array([worker for group in groups for worker in group], np.int64)
     if not all(groups) or not np.array_equal(np.sort(members), np.arange(n)):
-        why = f"not a partition of the workers 0 to {n - 1}"
-        raise InputError(f"{key}: {why}; each must be in one list, and no list empty")
+        raise InputError(
+            f"{key}: not a partition of the workers 0 to {n - 1};"
+            " each must be in one list, and no list empty"
+        )
     out = np.empty(n, np.int64)
     out[members] = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     return out
@@ -282,14 +284,16 @@ class PermutedSubsets(Permuted):
         if len(given) != self.n:
             raise InputError(f"compressor.subsets: has {len(given)} lists for n = {self.n} workers")
         members = np.array([j for subset in given for j in subset], np.int64)
-        allowed = f"a coordinate from 0 to {self.d - 1}"
-        for j in members.tolist():
-            require(0 <= j < self.d, "compressor.subsets", j, allowed)
+        outside = (members < 0) | (members >= self.d)
+        if outside.any():
+            wrong, allowed = members[outside.argmax()], f"a coordinate from 0 to {self.d - 1}"
+            raise InputError(f"compressor.subsets: {wrong} is not allowed; it must be {allowed}")
         counts = np.bincount(members, minlength=self.d)
         twice = any(len(set(subset)) < len(subset) for subset in given)
         if twice or counts.min() != counts.max() or counts[0] == 0:
-            why = "each coordinate must be in equally many lists, once in each"
-            raise InputError(f"compressor.subsets: {why}")
+            raise InputError(
+                "compressor.subsets: each coordinate must be in equally many lists, once in each"
+            )
         self.copies = int(counts[0])
         sizes = [0, *(len(subset) for subset in given)]
         rows = [np.sort(np.array(subset, np.int64)) for subset in given]

@@ -95,13 +95,9 @@ class Moments(Optimizer):
             self.v = self.beta2 * self.v + (1 - self.beta2) * g * g
         self.t = self.t + 1
 
-    def step(self, x: np.ndarray, g: np.ndarray, gamma: float) -> np.ndarray:
-        self.add(g)
-        return x - gamma * (self.corrected() / self.denominators())
-
+    @abstractmethod
     def denominators(self) -> np.ndarray:
         """What the coordinates of m were divided by in the last step, (d,); t > 0."""
-        return self.corrected_root(self.v)
 
     def corrected(self) -> np.ndarray:
         """m, corrected for the bias of the start at 0."""
@@ -154,6 +150,13 @@ class Adam(Moments):
     beta2: float = 0.999
     nu: float = 1e-8
 
+    def step(self, x: np.ndarray, g: np.ndarray, gamma: float) -> np.ndarray:
+        self.add(g)
+        return x - gamma * (self.corrected() / self.denominators())
+
+    def denominators(self) -> np.ndarray:
+        return self.corrected_root(self.v)
+
 
 @optimizer("1bit-adam")
 class OneBitAdamStep(Moments):
@@ -189,7 +192,9 @@ class OneBitAdamStep(Moments):
         return x - gamma * (self.m if warm else g) / self.denominators()
 
     def denominators(self) -> np.ndarray:
-        return super().denominators() if self.variant == "code" else sqrt(self.v) + self.nu
+        if self.variant == "code":
+            return self.corrected_root(self.v)
+        return sqrt(self.v) + self.nu
 
 
 def warmup_rounds(warmup: int | float, rounds: int) -> int:

@@ -55,31 +55,8 @@ class Naive(Stochastic):
         return saq.theorem_1(setting, self.compressor.shift_omega)
 
 
-class WithFeedback(Stochastic):
-    """What error feedback keeps: e_i and, where the server compresses too, e."""
-
-    e_i = PerWorker("what C lost")
-    e = AtServer("what the server's C lost")
-
-    def start(self, x: np.ndarray) -> np.ndarray:
-        self.e_i, self.e = self.star.zeros(self.star.m, len(x)), self.star.zeros(len(x))
-        return self.estimate(x)
-
-    def send(self, v_i: np.ndarray, *, back: bool) -> tuple[np.ndarray, np.ndarray]:
-        """The mean of c_i = C(v_i), and what all decode: with ``back`` C(e + mean)."""
-        c_i = self.compress(v_i)
-        self.e_i = v_i - c_i.decoded()
-        mean = self.star.mean(c_i)
-        if not back:
-            return mean, self.star.broadcast(mean)
-        v = self.e + mean
-        c = self.star.broadcast(v, self.compressor)
-        self.e = v - c
-        return mean, c
-
-
 @estimator("ef")
-class ErrorFeedback(WithFeedback):
+class ErrorFeedback(Stochastic):
     """Error feedback (Seide et al., 2014): what C loses is sent later.
 
     c_i^k     = C(e_i^k + grad f_i(x^k))
@@ -94,8 +71,25 @@ class ErrorFeedback(WithFeedback):
 
     direction: Direction = "up"
 
+    e_i = PerWorker("what C lost")
+    e = AtServer("what the server's C lost")
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        self.e_i = self.star.zeros(self.star.m, len(x))
+        self.e = self.star.zeros(len(x))
+        return self.estimate(x)
+
     def estimate(self, x: np.ndarray) -> np.ndarray:
-        mean, c = self.send(self.e_i + self.gradients(x), back=self.direction == "both")
+        v_i = self.e_i + self.gradients(x)
+        c_i = self.compress(v_i)
+        self.e_i = v_i - c_i.decoded()
+        mean = self.star.mean(c_i)
+        if self.direction == "up":
+            c = self.star.broadcast(mean)
+        else:
+            v = self.e + mean
+            c = self.star.broadcast(v, self.compressor)
+            self.e = v - c
         self.star.estimated(mean, c)
         return c
 
@@ -226,7 +220,7 @@ class EF21SGDM(EF21):
 
 
 @estimator("1bit-adam")
-class OneBitAdam(WithFeedback):
+class OneBitAdam(Stochastic):
     """1-bit Adam's communication (Tang et al., 2021, Algorithm 1); its optimizer has the same name.
 
     For the first ``warmup`` rounds g is the mean gradient, sent dense both ways. Then workers and
@@ -246,6 +240,8 @@ class OneBitAdam(WithFeedback):
     variant: Literal["paper", "code"] = "paper"
     beta1: float = 0.9
 
+    e_i = PerWorker("what C lost")
+    e = AtServer("what the server's C lost")
     m = Shared("momentum")
 
     def check(self) -> None:
@@ -255,8 +251,9 @@ class OneBitAdam(WithFeedback):
         self.dense = self.warmup + (self.variant == "code" and self.warmup > 0)
 
     def start(self, x: np.ndarray) -> np.ndarray:
-        self.m = self.star.zeros(len(x))
-        return super().start(x)
+        self.e_i = self.star.zeros(self.star.m, len(x))
+        self.e, self.m = self.star.zeros(len(x)), self.star.zeros(len(x))
+        return self.estimate(x)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         gradients = self.gradients(x)
@@ -268,7 +265,12 @@ class OneBitAdam(WithFeedback):
             return g
         code = self.variant == "code"
         m_i = gradients if code else self.beta1 * self.m + (1 - self.beta1) * gradients
-        _, self.m = self.send(m_i + self.e_i, back=True)
+        v_i = m_i + self.e_i
+        c_i = self.compress(v_i)
+        self.e_i = v_i - c_i.decoded()
+        v = self.star.mean(c_i) + self.e
+        self.m = self.star.broadcast(v, self.compressor)
+        self.e = v - self.m
         return self.m
 
 
