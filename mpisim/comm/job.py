@@ -18,6 +18,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -194,11 +195,13 @@ def _agree_or_abort(comm: Comm, alarm: Comm, error: BaseException) -> tuple[int,
     return int(codes[0]), text
 
 
+@cache
 def _watch_descriptors() -> Callable[[], None]:
     """A check that ends this process if its descriptors have been closed, by a plugin say.
 
-    It is made every `WATCH_SECONDS`, too. MPI waits for ever for those of the other ranks, at the
-    latest in its last call, when Python has no threads any more. But mpirun sees its child end.
+    A thread makes it every `WATCH_SECONDS`, too. MPI waits for ever for those of the other ranks,
+    at the latest in its last call, when Python has no threads any more. But mpirun sees its child
+    end.
     """
     here, inode = os.open(os.devnull, os.O_RDONLY), os.stat(os.devnull)
 

@@ -25,6 +25,7 @@ from mpi4py import MPI
 import mpisim
 from mpisim.comm.communicators import on_subset
 from mpisim.core.errors import Diverged, InputError
+from mpisim.runs.host import guarded
 from mpisim.runs.sweep import executor, grid
 from mpisim.runs.sweep.points import Spread
 from tests.helpers import columns, run_tables, table
@@ -56,6 +57,12 @@ def results_and_errors(folder: Path) -> None:
     on_subset(WORLD, 2, lambda part: time.sleep(0.5))
     busy = time.process_time() - before
     assert WORLD.rank < 2 or busy < 0.2, f"a rank that sleeps takes {busy} s of 0.5 s"
+
+
+def several_jobs(folder: Path) -> None:
+    """One thread of a process watches its descriptors, however many jobs it starts."""
+    threads = [guarded(lambda comm: 0) or threading.active_count() for _ in range(2)]
+    assert threads[0] == threads[1], threads
 
 
 def one_run(folder: Path) -> None:
@@ -199,7 +206,7 @@ def main() -> int:
     folder = tempfile.TemporaryDirectory() if WORLD.rank == 0 else None
     place = Path(WORLD.bcast(folder.name if folder else ""))
     signal.signal(signal.SIGTERM, ignored)
-    checks = results_and_errors, one_run, sweep, stopped, side_by_side
+    checks = results_and_errors, several_jobs, one_run, sweep, stopped, side_by_side
     for check in (*checks, stopped_side_by_side):
         try:
             check(place)
