@@ -24,6 +24,7 @@ from mpisim.runs.sweep.points import Point
 SUMMARY = "tune.json"
 # Keys that may differ between the runs that are compared.
 FREE = (*LEFT_OUT, "method.stepsize", "run.seed")
+LACKS = "is missing", "is not complete"  # why a step is out that may be a good one
 TINY = np.finfo(float).tiny  # replaces 0 under the logarithm
 BURN_IN = 0.1  # share of the rows that a mean leaves out
 
@@ -59,6 +60,11 @@ class Candidate:
     score: float | None
     out: str
     logs: list[str]
+
+    @property
+    def ran(self) -> bool:
+        """Whether its runs say how good it is: none is missing, or one diverged."""
+        return not self.out.endswith(LACKS)
 
 
 @dataclasses.dataclass(frozen=True)

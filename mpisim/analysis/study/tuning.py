@@ -76,8 +76,9 @@ def best_steps(
 
     ``x`` is the cost and ``y`` what falls, as in `compare`. Settings with the same ``panel``, by
     default the same problem, have a common target. Settings without a step that went well are left
-    out. Runs that diverged are found beside the logs: a step beyond the best one shows that it is
-    not at the edge. Nor is the step of a theorem that was run alone.
+    out. Runs that diverged are found beside the logs: a step beyond the best one, with all of its
+    seeds or one that diverged, shows that it is not at the edge. Nor is the step of a theorem that
+    was run alone.
     """
     by_path = {str(log.path): log for log in logs}
     by_path |= {str(log.path): log for log in _diverged(by_path.values())}
@@ -113,26 +114,33 @@ def _best(
     finals = {step: _mean(float(y.values(log)[-1]) for log in logs) for step, logs in steps.items()}
     near = claims.CLEAR * min(finals.values())
 
+    def level(log: Log) -> float:
+        share, row = (claims.CLEAR, -1) if target is None else (target, 0)
+        return share * float(y.values(log)[row])
+
     def cost(step: float) -> float:
-        level = (lambda log: near) if target is None else (lambda log: target * y.values(log)[0])
         if target is None and finals[step] > near:
             return float("inf")
-        return _mean(claims.needed(log, x, float(level(log)), y) for log in steps[step])
+        return _mean(claims.needed(log, x, level(log), y) for log in steps[step])
 
     order = sorted(steps, key=lambda step: (cost(step), finals[step], step))
     tried = [candidate.step for candidate in setting.candidates]
-    edge = edge_of(setting, order[0], tried)
+    shown = [candidate.step for candidate in setting.candidates if candidate.ran]
+    edge = edge_of(setting, order[0], shown)
     lowest = min(steps, key=lambda step: (finals[step], step))
-    lowest = order[0] if edge_of(setting, lowest, tried) else lowest
+    lowest = order[0] if edge_of(setting, lowest, shown) else lowest
     return BestSteps({step: steps[step] for step in order}, lowest, tried, target, edge)
 
 
-def edge_of(setting: TunedSetting, best: float, tried: Sequence[float]) -> str:
-    """Where the best step is the smallest or the largest; empty where it is inside."""
-    theorem = setting.theory and list(tried) == [1.0]
-    if theorem or tried[0] < best < tried[-1]:
+def edge_of(setting: TunedSetting, best: float, shown: Sequence[float]) -> str:
+    """Where the best step is the smallest or the largest; empty where it is inside.
+
+    shown : the steps whose runs say how good they are
+    """
+    theorem = setting.theory and [candidate.step for candidate in setting.candidates] == [1.0]
+    if theorem or shown[0] < best < shown[-1]:
         return ""
-    return f"{setting.label}: {best:g} is the {'smallest' if best == tried[0] else 'largest'} step"
+    return f"{setting.label}: {best:g} is the {'smallest' if best == shown[0] else 'largest'} step"
 
 
 def _reached(logs: Sequence[Log], x: Axis, y: Axis, targets: Targets) -> float:
