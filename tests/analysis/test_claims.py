@@ -9,7 +9,7 @@ from scipy import stats
 
 from mpisim.analysis import claims as api
 from mpisim.analysis.claims import Claim, Evidence, Verdict, compare, state
-from mpisim.analysis.claims.judging import by_chance, interval, moved_by, sensitivity
+from mpisim.analysis.claims.judging import by_chance, interval, judged, moved_by, sensitivity
 from mpisim.analysis.curves import GRADIENT, Axis
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read as read_log
@@ -72,6 +72,9 @@ def test_what_draws_nothing_needs_no_seeds():
     verdicts = [api.clear(ratio) for ratio in (1.04, 1.02, 0.98, 0.9, np.nan)]
     assert verdicts == [HOLDS, TIE, TIE, FAILS, UNDECIDED]
     assert api.judge([2.0], exact=True) is HOLDS and api.judge([0.99], exact=True) is TIE
+    for ratio, verdict in ((1.1, HOLDS), (0.7, FAILS)):
+        table = {"0.1": {"ratios": [ratio], "bounds": [0]}}
+        assert judged({"by_target": table, "exact": True}, "around").verdict is verdict
 
 
 def test_holds_at_the_deepest_target_that_all_reached(make):
@@ -121,6 +124,22 @@ def test_bounds_decide_alone_where_no_target_was_reached_by_all(make):
     assert result.measured.startswith("> 4.17 times") and result.numbers["bounds"] == [1, 1, 1]
     claim = state("", "", "", [dataclasses.replace(result, where=f"set {i}") for i in range(4)])
     assert claim.measured == "4 of 4"  # no bound among the ratios
+
+
+@pytest.mark.parametrize(("ratio", "bound", "verdict"), [(2.0, 1, HOLDS), (0.5, -1, FAILS)])
+def test_a_bound_that_leaves_both_sides_open_decides_nothing(ratio, bound, verdict):
+    """At least 0.5 may be above 1, too, and one seed of five is enough for that."""
+    exact = {"ratios": [ratio] * 5, "bounds": [0] * 5}
+    for bounds in ([bound] * 5, [0, 0, 0, 0, bound]):
+        deeper = {"ratios": [1 / ratio] * 5, "bounds": bounds}
+        both = judged({"by_target": {"0.1": exact, "0.01": deeper}}, "fewer")
+        assert both.verdict is verdict and not both.crosses
+        assert judged({"by_target": {"0.01": deeper}}, "fewer").verdict is UNDECIDED
+
+
+def test_a_bound_of_a_side_that_spent_nothing():
+    table = {"0.1": {"ratios": [0.0] * 5, "bounds": [-1] * 5}}
+    assert judged({"by_target": table}, "fewer").verdict is FAILS
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ SECOND_LOOK = 12  # with ten seeds after five, one difference of nothing in so m
 LARGEST = 1e300  # in place of infinity: one side spent nothing
 EDGE = "edge of the grid"
 HEADLINE = ("target", "bounds", "median", "interval")  # of a comparison, in its numbers
+CONTRARY = {Verdict.HOLDS: -1, Verdict.FAILS: 1}  # bounds of which a ratio may be on the other side
 
 
 class Rules(NamedTuple):
@@ -119,6 +120,11 @@ def judge_word(
     return verdict
 
 
+def _apart(ratios: Sequence[float]) -> float:
+    """How far the median is from 1, in its logarithm."""
+    return float(abs(np.log(np.clip(np.median(ratios), 1 / LARGEST, LARGEST))))
+
+
 class Judged(NamedTuple):
     """A comparison by some rules.
 
@@ -139,17 +145,22 @@ def judged(numbers: Mapping[str, Any], word: str, rules: Rules = THE_RULES) -> J
     targets = sorted(table, key=float, reverse=True)
     exact = [t for t in targets if not any(table[t]["bounds"])]
     exactly, fewest = bool(numbers.get("exact")), numbers.get("fewest", 0)
-    verdicts = {t: judge(ratios_of(table[t]), rules.clear, exactly, fewest) for t in targets}
+    verdicts = {}
+    for t in targets:
+        verdict = judge(ratios_of(table[t]), rules.clear, exactly, fewest)
+        verdicts[t] = Verdict.UNDECIDED if CONTRARY.get(verdict) in table[t]["bounds"] else verdict
     decided = [t for t in targets if verdicts[t] in (Verdict.HOLDS, Verdict.FAILS)]
     if not exact:
         if not decided:
             return Judged(Verdict.UNDECIDED)
-        headline = max(decided, key=lambda t: abs(log(float(np.median(ratios_of(table[t]))))))
+        headline = max(decided, key=lambda t: _apart(ratios_of(table[t])))
     else:
         place = {"first": 0, "middle": (len(exact) - 1) // 2}.get(rules.target, -1)
         headline = exact[place]
     bound = headline not in exact
     ratios = ratios_of(table[headline])
+    if exactly and len(ratios) == 1:
+        ratios *= fewest or FEWEST
     verdict = judge_word(ratios, bound, word, verdicts[headline], fewest)
     crosses = [b for a, b in pairwise(decided) if verdicts[a] is not verdicts[b]]
     if crosses and rules.target == "all" and word != "around":
