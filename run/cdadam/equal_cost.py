@@ -103,7 +103,7 @@ def ahead(one: Runs, other: Runs, x: Axis, y: Axis, share: float, word: str = "f
     where, both = y.label(one[0]), pairs(one, other)
     places, values = at_equal(both, x, y, share)
     if not places.size:
-        return Evidence(where, "no row is that early", Verdict.UNDECIDED)
+        return Evidence(where, "one has row 0 alone that early", Verdict.UNDECIDED)
     ends = values[:, :, -1]  # (seeds, 2)
     first, second = np.median(ends, axis=0)
     evidence = by_seed(where, both, times_better(ends[:, 0], ends[:, 1], y), word)
@@ -117,13 +117,14 @@ def at_equal(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Where rows of the first run are, up to the share ``until``, and y there.
 
-    Shapes (places,) and (pairs, 2, places).
+    No run has row 0 alone there. Shapes (places,) and (pairs, 2, places).
     """
     if not both:
         return np.empty(0), np.empty((0, 2, 0))
     first = x.values(both[0][0])
+    begin = max(float(x.values(log)[:2][-1]) for pair in both for log in pair)
     least = min(float(x.values(log)[-1]) for pair in both for log in pair)
-    places = first[(first > 0) & (first <= until * least)]
+    places = first[(first > 0) & (first >= begin) & (first <= until * least)]
     values = [[np.interp(places, x.values(log), y.values(log)) for log in pair] for pair in both]
     return places, np.array(values)
 
@@ -238,7 +239,7 @@ def similar(one: Runs, other: Runs, x: Axis, y: Axis) -> Evidence:
     both = pairs(one, other)
     places, values = at_equal(both, x, y, FIRST)
     if not places.size:
-        return Evidence(y.label(one[0]), "no row is that early", Verdict.UNDECIDED)
+        return Evidence(y.label(one[0]), "one has row 0 alone that early", Verdict.UNDECIDED)
     ratios = values[:, 0] / values[:, 1]  # (seeds, places)
     rows = [by_seed("", both, row, "around") for row in ratios.T]
     medians = [one.numbers["median"] for one in rows]

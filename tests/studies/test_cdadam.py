@@ -250,3 +250,15 @@ def test_midway_is_one_row(midway, verdict):
     [claim] = [one for one in claims if one.claim.startswith("midway EF21 is ahead")]
     assert claim.evidence[0].verdict == verdict
     assert claim.evidence[0].numbers["ratios"] == pytest.approx([1 / midway] * 3)
+
+
+def test_no_value_is_made_up_between_row_0_and_the_next():
+    """Within CD-Adam's first quarter of the bits 1-bit Adam's warm-up has not made a round."""
+    runs = [log_of(method, rate, seed) for method, rate in RATES.items() for seed in (1, 2, 3)]
+    found = {}
+    for figure in ("fig3", "fig6"):
+        claims = claims_of(f"cdadam-{figure}", runs)
+        [claim] = [one for one in claims if one.claim.startswith("at first EF21 is where")]
+        found[figure] = [one.verdict for one in claim.evidence if "times in" not in one.measured]
+        assert claim.evidence[0].numbers["ratios"]
+    assert found == {"fig3": ["not decided"], "fig6": ["tie", "holds"]}
