@@ -296,6 +296,8 @@ class VRDiana(DianaFamily):
     def step_of(self, setting: Setting) -> Step:
         if self.p != self.b / self.oracle.samples:
             raise stepsizes.theorem_only_for(self.name, 'method.p = "theory"')
+        if setting.cal_L_max is not None:  # alpha is not for omega of the Euclidean norm
+            raise stepsizes.theorem_only_for(self.name, "compressors other than 'smooth'")
         return stepsizes.vr_diana(setting, self.oracle.samples / self.b)
 
 
