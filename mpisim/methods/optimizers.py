@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from math import inf
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -200,6 +199,6 @@ class OneBitAdamStep(Moments):
 def warmup_rounds(warmup: int | float, rounds: int) -> int:
     """1-bit Adam's warm-up in rounds: as given, or a share of ``rounds``, rounded up."""
     share = isinstance(warmup, float) and 0 < warmup < 1
-    allowed = "an integer >= 0 or a share below 1"
-    require(share or 0 <= warmup < inf, "method.warmup", warmup, allowed)
+    whole = isinstance(warmup, int) and warmup >= 0
+    require(share or whole, "method.warmup", warmup, "an integer >= 0 or a share below 1")
     return -int(-warmup * rounds // 1) if share else int(warmup)

@@ -7,6 +7,7 @@ other ways. ADIANA and CANITA are accelerated, with a control point.
 from __future__ import annotations
 
 import dataclasses
+from abc import abstractmethod
 from math import inf, sqrt
 from typing import Literal
 
@@ -48,6 +49,17 @@ class DianaFamily(Shifted, Participation):
             self.alpha = 1 / (1 + omega)
         require(float(self.alpha) >= 0, "method.alpha", self.alpha, 'a number >= 0 or "theory"')
         super().check()
+
+    def theory_step(self, setting: Setting) -> Step:
+        omega = self.compressor.shift_omega
+        if omega and not 0 < float(self.alpha) <= (1 + 1e-12) / (1 + omega):
+            cases = "method.alpha above 0 and at most 1 / (1 + omega)"
+            raise stepsizes.theorem_only_for(self.name, cases)
+        return self.step_of(setting)
+
+    @abstractmethod
+    def step_of(self, setting: Setting) -> Step:
+        """The theorem's, for 0 < alpha <= 1 / (1 + omega), with which the shifts' error shrinks."""
 
     def send(self, g_i: np.ndarray) -> np.ndarray:
         """`collect`, and g^k to all workers."""
@@ -99,7 +111,7 @@ class Diana(DianaFamily):
         self.h = self.h + float(self.alpha) * len(S.S) / star.n * m
         return star.broadcast(g)
 
-    def theory_step(self, setting: Setting) -> Step:
+    def step_of(self, setting: Setting) -> Step:
         if self.rule == "published":
             return stepsizes.diana_published(setting)
         if setting.convex:
@@ -235,7 +247,7 @@ class Adiana(DianaFamily):
         self.w = y if self.star.coin(p) else self.w
         return y - (x - eta * g)
 
-    def theory_step(self, setting: Setting) -> Step:
+    def step_of(self, setting: Setting) -> Step:
         return derived.adiana(setting, self.mu, float(self.p), float(self.alpha))
 
 
@@ -281,7 +293,11 @@ class VRDiana(DianaFamily):
             self.w, self.mu_i = x, self.oracle.gradients(x)
         return self.send(g_i)
 
-    def theory_step(self, setting: Setting) -> Step:
+    def step_of(self, setting: Setting) -> Step:
+        if self.p != self.b / self.oracle.samples:
+            raise stepsizes.theorem_only_for(self.name, 'method.p = "theory"')
+        if setting.cal_L_max is not None:  # alpha is not for omega of the Euclidean norm
+            raise stepsizes.theorem_only_for(self.name, "compressors other than 'smooth'")
         return stepsizes.vr_diana(setting, self.oracle.samples / self.b)
 
 
@@ -338,5 +354,5 @@ class Canita(DianaFamily):
         z = theta * self.x + (1 - theta) * w
         return w - z if self.star.coin(p) else 0 * w
 
-    def theory_step(self, setting: Setting) -> Step:
+    def step_of(self, setting: Setting) -> Step:
         return derived.canita(setting, float(self.p), float(self.alpha))

@@ -50,7 +50,7 @@ class EF21P(DianaFamily):
         self.w = self.w + self.star.broadcast(x - self.w, self.down)
         return self.collect(self.oracle.gradients(self.w))
 
-    def theory_step(self, setting: Setting) -> Step:
+    def step_of(self, setting: Setting) -> Step:
         if self.down.alpha is None:
             raise stepsizes.theorem_only_for("EF21-P", "contractive compressors as method.down")
         return derived.ef21_p(setting, self.down.alpha)

@@ -111,6 +111,11 @@ class CompressedScaffnew(Scaffnew):
         self.h_i = self.h_i + factor * (same - dx_i.decoded())
         return -dx
 
+    def theory_step(self, setting: Setting) -> Step:
+        if float(self.eta) > (1 + 1e-12) * (1 - float(self.compressor.A or 0)):
+            raise stepsizes.theorem_only_for(self.name, "method.eta up to 1 - A")
+        return super().theory_step(setting)
+
     def full_step(self, setting: Setting) -> Step:
         return stepsizes.compressed_scaffnew(setting, "CompressedScaffnew")
 
@@ -226,4 +231,8 @@ class LoCoDL(Estimator):
         return x - (y + rho * d)
 
     def theory_step(self, setting: Setting) -> Step:
+        chi, rho = float(self.chi), float(self.rho)
+        if chi > (1 + 1e-12) * (2 * rho - rho * rho * (1 + self.omega / self.star.n)):
+            cases = "method.chi up to 2 rho - rho^2 (1 + omega / n)"
+            raise stepsizes.theorem_only_for(self.name, cases)
         return stepsizes.locodl(setting, self.mu)
