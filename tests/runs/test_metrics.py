@@ -7,6 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from mpisim.core.errors import Diverged
 from mpisim.runs import loop
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import read
@@ -175,3 +176,11 @@ def test_the_spread_of_the_denominators_is_that_of_amsgrad(nu, tmp_path):
     np.testing.assert_allclose(result["denominator_spread"][1:], expected, rtol=1e-12)
     # the larger nu is, the nearer AMSGrad is to heavy ball
     assert (expected[-1] < 1.01) == (nu == 0.1)
+
+
+def test_denominators_that_are_zero_are_no_traceback(tmp_path):
+    """Of coordinates that nobody has sent, with a nu that float32 rounds to 0."""
+    method, run_of = {"name": "amsgrad", "stepsize": 1e-3, "nu": 1e-60}, {"dtype": "float32"}
+    with pytest.raises(Diverged):  # 0 / 0
+        run(tmp_path, "denominators", method, {"name": "topk", "k": 2}, **run_of)
+    assert columns(tmp_path / "log.h5")["denominator_spread"][-1] == np.inf
