@@ -14,6 +14,7 @@ import tempfile
 import tomllib
 from collections.abc import Container, Iterator
 from contextlib import ExitStack
+from math import ceil
 from pathlib import Path
 from random import Random
 from time import monotonic
@@ -151,9 +152,13 @@ def tables_of(log: Log) -> dict[str, Any]:
     tables["problem"].setdefault("workers", log.n)
     tables["run"]["checkpoint_seconds"] = 1e9
     if log.attrs.get("status") not in COMPLETE:
+        rounds = tables["run"]["rounds"]
         tables["run"]["rounds"] = int(log.columns["round"][-1])
         for key in tables["method"]:
             tables["method"][key] = log.attrs.get(f"method_{key}", tables["method"][key])
+        if schedule := tables["method"].get("schedule"):
+            at = [max(1, ceil(v * rounds)) if v < 1 else v for v in schedule["at"]]
+            tables["method"]["schedule"] = schedule | {"at": at}
     return tables
 
 

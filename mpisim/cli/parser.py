@@ -152,8 +152,8 @@ VALUES: Mapping[str, Any] = {
 def refuse(args: argparse.Namespace, names: Iterable[str], where: str) -> None:
     """`InputError` for the first of these options that was given: it has no meaning ``where``."""
     for name in names:
-        if getattr(args, name):
-            flag = getattr(args, name) if name == "form" else name.replace("_", "-")
+        if (given := getattr(args, name)) or type(given) is int:  # 0 is given, too
+            flag = given if name == "form" else name.replace("_", "-")
             raise InputError(f"--{flag}: is not allowed {where}")
 
 

@@ -126,7 +126,13 @@ def tune(args: argparse.Namespace) -> int:
         from mpisim.analysis.tune import report, require_fit
         from mpisim.runs.sweep import grid
 
-        on_first(comm, lambda: require_fit(args.criterion, grid.read(args.file, args.set)[1]))
+        def fits() -> None:
+            points = grid.read(args.file, args.set)[1]
+            if args.multiples is not None and not any(map(grid.has_theory_step, points)):
+                raise InputError('--multiples: of method.stepsize = "theory", which no point has')
+            require_fit(args.criterion, points)
+
+        on_first(comm, fits)
         folder, points, code = _run_grid(args, comm)
         if comm.rank == 0 and code == 0:
             print(report(points, args.criterion, folder))

@@ -22,6 +22,7 @@ from mpisim.cli.runs import spread_of
 from mpisim.comm.communicators import Comm
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
+from mpisim.core.schema import require
 from mpisim.runs.stop import EXIT_CODES
 from mpisim.runs.sweep.points import exit_code
 
@@ -31,17 +32,24 @@ STUDIES = Path("run")
 
 def study(args: argparse.Namespace) -> int:
     """List studies, or the figures of one; run and draw a figure; print claims."""
+    if args.claims is None:
+        refuse(args, ("markdown", "sensitivity"), "without --claims")
+    if not args.draw:
+        refuse(args, ("logs",), "without --draw")
+    if args.verify is None:
+        refuse(args, ("seed",), "without --verify")
     if args.claims is not None:  # its folders may stand before the option, too
         named = filter(None, (args.folder, args.figure))
         return _claims([*map(Path, named), *args.claims] or [PICTURES], args)
-    refuse(args, ("markdown", "sensitivity"), "without --claims")
     if args.draw:
         return _draw(args)
-    refuse(args, ("logs",), "without --draw")
     args.folder = args.folder or STUDIES
     if args.verify is not None:
+        require(args.verify >= 1, "--verify", args.verify, "an integer >= 1")
+        require(not args.figure, "--verify: figure", args.figure, "absent: any may be drawn")
         return on_all_ranks(args, lambda comm: _verify(args, comm))
-    refuse(args, ("seed",), "without --verify")
+    if args.figure is None:
+        refuse(args, ("extras", "ranks"), "without a figure")
     if args.figure is None and args.folder.is_dir() and not (args.folder / FILE).exists():
         if args.record:
             raise InputError(f"--record: {args.folder} holds studies; name one of them")

@@ -140,9 +140,9 @@ def launched() -> bool:
 
 def launched_rank() -> int:
     """The rank of this process; 0 without a launcher."""
-    return next((int(os.environ[v]) for v in RANKS if os.environ.get(v, "").isdigit()), 0)
+    return next((int(os.environ[v]) for v in RANKS if os.environ.get(v, "").isdecimal()), 0)
 
 
 def launched_ranks() -> int:
     """How many ranks the launcher has started; 1 where it does not say."""
-    return next((int(os.environ[v]) for v in SIZES if os.environ.get(v, "").isdigit()), 1)
+    return next((int(os.environ[v]) for v in SIZES if os.environ.get(v, "").isdecimal()), 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from math import inf
 from typing import ClassVar, Literal, Protocol
 
 import numpy as np
@@ -107,8 +108,10 @@ class Round:
     rounds : of the whole run
     k : the round that turns x^k into x^{k+1}; only the loop sets it
     stepsize : gamma of the round, with its schedule; only the loop sets it
+    look : from which round on a signal may end the run where no row is due; only the loop sets it
     """
 
     rounds: int
     k: int = 0
     stepsize: float = 0.0
+    look: float = inf

@@ -60,7 +60,9 @@ class Schedule:
     factor: float = 0.1
 
     def __post_init__(self) -> None:
-        good = all(v > 0 and (v < 1 or v == int(v)) for v in self.at) and self.at == sorted(self.at)
+        good = all(0 < v < inf and (v < 1 or v == int(v)) for v in self.at) and self.at == sorted(
+            self.at
+        )
         allowed = "rounds >= 1, or shares of run.rounds below 1, ascending"
         require(good, "method.schedule.at", self.at, allowed)
         require(self.factor > 0, "method.schedule.factor", self.factor, "a number > 0")

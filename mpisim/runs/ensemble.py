@@ -9,6 +9,7 @@ run that ends leaves the ensemble.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -74,9 +75,9 @@ def run_together(
         with np.errstate(over="ignore", invalid="ignore"), uncharged(ensemble.clock):
             ensemble.run()
     finally:
-        for member in everyone:
-            if member.end is None:
-                member.record.close(None)
+        with ExitStack() as stack:  # each is closed, also where that fails for one
+            for member in (member for member in everyone if member.end is None):
+                stack.callback(member.record.close, None)
     return [with_record(member.end, member.record) for member in everyone if member.end]
 
 

@@ -117,6 +117,7 @@ class Loop:
                     if end is not None:
                         return end
                     self.state.star.clock.to(OTHER)
+                self.setup.round.look = poll.next
                 self.state.step(self.gamma)
         finally:
             poll.finish()

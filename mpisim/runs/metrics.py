@@ -53,7 +53,7 @@ class Metric(Stateful, Observer, ABC):
     What it keeps between two calls is declared (`mpisim.core.state`), and `check` sets its start.
 
     star, problem, estimator, optimizer : the run's
-    logged : whether x^k has a row in the log
+    logged : whether x^k has a row in the log, or has one if a signal ends the run there
     """
 
     columns: ClassVar[Sequence[Column]]

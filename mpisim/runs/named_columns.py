@@ -136,8 +136,9 @@ class Denominators(Metric):
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         if not isinstance(self.optimizer, Moments) or not self.optimizer.t:
             return (np.nan,)
-        denominators = to_host(self.optimizer.denominators())
-        return (float(denominators.max()) / float(denominators.min()),)
+        denominators = to_host(self.optimizer.denominators()).astype(np.float64)
+        with np.errstate(divide="ignore"):  # in float32 nu may be 0
+            return (float(denominators.max() / denominators.min()),)
 
 
 @metric("layers")

@@ -198,13 +198,13 @@ class Record:
             if output.keep:
                 self._before = rows
         self.attributes = before | attributes
+        if log is not None and not (output.force or output.resume):
+            require_new(log)  # before a tracker shows a run that does not start
         if output.track:
             name = log.stem if log else setup.experiment.method.name
             self.tracker = Tracker(output.track, name, self.attributes)
         if log is None or self.path is None:
             return
-        if not (output.force or output.resume):
-            require_new(log)
         mark = journal.Mark(len(rows), journal.digest(rows), self.attributes)
         try:
             make_folder(log.parent)

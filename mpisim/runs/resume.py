@@ -24,6 +24,7 @@ from mpisim.runs.log import journal, reader
 from mpisim.runs.log.schema import LATER, Schema, row_type
 from mpisim.runs.log.untrusted import DAMAGE
 from mpisim.runs.metrics import End
+from mpisim.runs.stop import COMPLETE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,10 +165,9 @@ class Resumption:
         try:
             last = {name: values[-1].item() for name, values in log.columns.items()}
             met = run.stop.first_row(log.columns, log.n)
-            ends = last["round"] == run.rounds
-            if met is not None:
-                ends = met == log.rows - 1 and run.logs(last["round"])
-            if status != "diverged" and not (status == "done" and ends):
+            k, early = last["round"], met is not None or status == "diverged"
+            ends = k == run.rounds or (early and k < run.rounds and run.logs(k))
+            if not (status in COMPLETE and ends and met in (None, log.rows - 1)):
                 return None
             x = reader.last_iterate(log.path)
             expected = {name for name, *_ in self.schema} - (LATER - log.columns.keys())

@@ -73,11 +73,12 @@ class RunState:
         self.estimator = self.method.estimator.bind(star, self.oracle, compressor)
         self.hidden = self.estimator.server_point and not star.is_server
         self.optimizer = self.method.optimizer.bind(round.rounds)
-        self.run = _with_log_every(experiment.run, self.estimator, problem, rows)
+        self.run = run = _with_log_every(experiment.run, self.estimator, problem, rows)
         kinds: list[type[Metric]] = [METRICS[name] for name in self.run.columns or ()]
         kinds += [Tests] * problem.tested
         context: dict[str, Any] = {"estimator": self.estimator, "optimizer": self.optimizer}
-        context |= {"star": star, "problem": problem, "logged": self.run.logs}
+        context |= {"star": star, "problem": problem}
+        context["logged"] = lambda k: run.logs(k) or k >= round.look
         self.metrics = [kind().bind(**context) for kind in kinds]
         for metric in self.metrics:
             star.attach(metric)

@@ -131,3 +131,5 @@ def test_the_command(base, tmp_path, command):
     assert "2 of them complete before" in output and "warning" not in output
     content = json.loads((logs / "tune.json").read_text())
     assert content["criterion"] == "loss" and content["choices"][0]["best"]["step"] == 1.25
+    line = command(*words, "0.5,1", "--set", "method.stepsize=0.1", code=2)
+    assert '--multiples: of method.stepsize = "theory", which no point has' in line

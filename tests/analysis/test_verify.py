@@ -98,8 +98,9 @@ def test_what_only_a_rerun_finds(change, message, changed, command):
 
 @pytest.mark.parametrize("log_every", [1, 7])
 def test_a_run_that_did_not_end_is_repeated(log_every, tmp_path, command, monkeypatch):
-    """Also with a parameter that depends on run.rounds."""
+    """Also with a parameter and a schedule that depend on run.rounds."""
     log, method = tmp_path / "log.h5", {"name": "1bit-adam", "stepsize": 0.01, "warmup": 0.5}
+    method["schedule"] = {"at": [0.4, 0.62]}
     tables = table(method, {"name": "scaled-sign"}, rounds=40, log_every=log_every)
 
     original = OneBitAdam.estimate

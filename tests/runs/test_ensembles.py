@@ -10,19 +10,21 @@ import pytest
 from mpisim.comm.communicators import OneProcess
 from mpisim.comm.ledger import Ledger
 from mpisim.compressors.base import COMPRESSORS
-from mpisim.core.errors import Diverged
+from mpisim.core.errors import Diverged, OutputError
 from mpisim.methods.estimators.base import ESTIMATORS
 from mpisim.methods.optimizers import OPTIMIZERS
 from mpisim.problems.base import PROBLEMS
 from mpisim.runs.ensemble import key_of, run_together
 from mpisim.runs.experiment import parse
+from mpisim.runs.log import writer
 from mpisim.runs.record import Output
 from mpisim.runs.setup import ProblemCache, Setup
 from mpisim.runs.stop import StopSignals
 from mpisim.runs.sweep.points import read_summary
-from tests.helpers import attributes, run_tables, some_of, table
+from tests.helpers import attributes, columns, run_tables, some_of, table
 from tests.problems.support import FORMS, attach, make_rows
 from tests.resumes import differences
+from tests.runs.support import at_round
 from tests.runs.sweep.support import write
 
 QUADRATIC = {"name": "quadratic", "workers": 6, "dimension": 20, "noise": 0.3}
@@ -148,6 +150,16 @@ def test_an_interrupted_run_goes_on_alone(method, problem, tmp_path):
         run_tables(one, log, OneProcess(), quiet=True, resume=True)
         assert attributes(log)["ensemble"] == 3 and attributes(log)["status"] == "done"
     require_same(experiments, tmp_path, logs)
+
+
+def test_if_one_cannot_be_written_the_others_say_that_they_failed(tmp_path, monkeypatch):
+    at_round(monkeypatch, 20, (tmp_path / "together-1.h5").unlink)
+    experiments = [tables("ef21", "qsgd", TASKS["logistic"], step, rounds=40) for step in STEPS]
+    monkeypatch.setattr(writer, "FLUSH_SECONDS", 0.0)
+    with pytest.raises(OutputError, match=r"together-1\.h5: is not this run's log any more"):
+        together(experiments, tmp_path)
+    for log in (tmp_path / "together-0.h5", tmp_path / "together-2.h5"):
+        assert attributes(log)["status"] == "failed" and columns(log)["round"][-1] >= 16
 
 
 def key(**change):

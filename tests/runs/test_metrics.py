@@ -1,13 +1,17 @@
 """Columns that a log has when they are asked for, against NumPy."""
 
+import os
+import signal
 from itertools import islice
 
 import numpy as np
 import pytest
 
+from mpisim.core.errors import Diverged
+from mpisim.runs import loop
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import read
-from tests.helpers import columns, run_tables, table
+from tests.helpers import before_row, columns, run_tables, table
 from tests.methods.loops import Feedback, Markov, amsgrad, naive, plain, sign
 
 CD_ADAM, SIGN = {"name": "cd-adam", "stepsize": 0.01}, {"name": "scaled-sign"}
@@ -107,6 +111,26 @@ def test_the_mean_at_the_uniform_iterate_is_exact_whatever_is_logged(problem, tm
         assert np.array_equal(columns(tmp_path / "some.h5")[name], without[name][[0, 5, 10, 12]])
 
 
+@pytest.mark.parametrize("asked", ["pi", "layers", "estimates"])
+def test_the_row_where_a_signal_ends_a_run_has_its_values(asked, tmp_path, monkeypatch):
+    """Those of a run of as many rounds, which it becomes when it is resumed."""
+    log, full = tmp_path / "log.h5", tmp_path / "full.h5"
+    compressor = SIGN | {"layerwise": True}
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "FASTER", 1)  # looks before each round
+        before_row(patch, lambda k: k == 10 and os.kill(os.getpid(), signal.SIGTERM))
+        tables = table(CD_ADAM, compressor, rounds=40, log_every=5, columns=[asked])
+        assert run_tables(tables, log).row["round"] == 11
+    shorter = tables | {"run": tables["run"] | {"rounds": 11}}
+    run_tables(shorter, full)
+    added = columns(log)
+    run_tables(shorter, log, resume=True)
+    for name, values in columns(full).items():
+        if not name.startswith("time_"):
+            assert np.array_equal(values, added[name], equal_nan=True), name
+            assert np.array_equal(values, columns(log)[name], equal_nan=True), name
+
+
 NAMES, STEP = ("error_up", "error_down", "v_mean", "v_max"), 0.05
 
 
@@ -152,3 +176,11 @@ def test_the_spread_of_the_denominators_is_that_of_amsgrad(nu, tmp_path):
     np.testing.assert_allclose(result["denominator_spread"][1:], expected, rtol=1e-12)
     # the larger nu is, the nearer AMSGrad is to heavy ball
     assert (expected[-1] < 1.01) == (nu == 0.1)
+
+
+def test_denominators_that_are_zero_are_no_traceback(tmp_path):
+    """Of coordinates that nobody has sent, with a nu that float32 rounds to 0."""
+    method, run_of = {"name": "amsgrad", "stepsize": 1e-3, "nu": 1e-60}, {"dtype": "float32"}
+    with pytest.raises(Diverged):  # 0 / 0
+        run(tmp_path, "denominators", method, {"name": "topk", "k": 2}, **run_of)
+    assert columns(tmp_path / "log.h5")["denominator_spread"][-1] == np.inf

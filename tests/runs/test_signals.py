@@ -228,6 +228,22 @@ def test_a_smaller_budget_is_refused(tmp_path):
     assert run_tables(smaller, log, resume=True, force=True).row["round"] == 9
 
 
+def test_what_ended_later_is_not_the_end_of_a_smaller_budget(tmp_path):
+    """A run that diverged at round 4, and one that its own condition ended at round 9."""
+    stop, log = {"bits_up": 9 * MESSAGE}, tmp_path / "log.h5"
+    with pytest.raises(Diverged, match="at round 4"):
+        run_tables(one_row(tmp_path, 2500.25, rounds=60), tmp_path / "diverged.h5")
+    run_tables(randk(stop=stop), log)
+    for path, tables, match in (
+        (tmp_path / "diverged.h5", {"rounds": 3}, r"run\.rounds: 3 is not allowed; .* least 4"),
+        (tmp_path / "diverged.h5", {"rounds": 60, "stop": {"loss": 2.0}}, "is met at round 0"),
+        (log, {"rounds": 8, "stop": stop}, r"run\.rounds: 8 is not allowed; .* least 9"),
+    ):
+        made = randk(**tables) if path == log else one_row(tmp_path, 2500.25, **tables)
+        with pytest.raises(InputError, match=match):
+            run_tables(made, path, resume=True)
+
+
 def test_verify_knows_where_a_run_ends(tmp_path, command):
     log = tmp_path / "log.h5"
     run_tables(randk(stop={"bits_up": 9 * MESSAGE}), log)

@@ -81,6 +81,15 @@ def test_without_the_library_there_is_one_line_and_no_log(tmp_path, monkeypatch,
         mpisim.run(mpisim.Experiment.from_dict(EXPERIMENT), track="tensorbored")
 
 
+def test_a_run_that_does_not_start_is_shown_by_no_tracker(tmp_path, monkeypatch):
+    tool, log = Calls(), tmp_path / "log.h5"
+    monkeypatch.setitem(sys.modules, "wandb", tool)
+    mpisim.run(EXPERIMENT, log=log)
+    with pytest.raises(mpisim.InputError, match="exists already"):
+        mpisim.run(EXPERIMENT, log=log, track="wandb")
+    assert tool.calls == []
+
+
 def test_tensorboard_itself_reads_the_rows(tmp_path, monkeypatch):
     pytest.importorskip("tensorboardX")
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")

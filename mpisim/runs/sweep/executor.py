@@ -73,6 +73,7 @@ def sweep(
     """
     if spread.jobs and launched():  # MPI does not survive a fork
         raise InputError("--jobs: is for one process; under mpirun the ranks run side by side")
+    require(spread.jobs >= 0, "--jobs", spread.jobs, "at least 1, or auto")
     control, size = comm.Dup(), spread.ranks_per_run
     allowed = f"an integer from 1 to the {comm.size} ranks of the job"
     require(1 <= size <= comm.size, "--ranks-per-run", size, allowed)
@@ -179,8 +180,8 @@ def _run_in_processes(sweep: Sweep, numbers: Sequence[int], jobs: int) -> None:
     """Run points in processes of this machine, ``jobs`` at a time, without MPI.
 
     This process waits, and shows the progress. The others are forked from it, with all that it has
-    imported. If one fails, the others stop at the end of a round. Raises `SystemExit` with its code
-    if it has reported an error, and `MpisimError` if it was killed.
+    imported. If one fails, the others stop at the end of a round. Then this raises `MpisimError`,
+    with the exit code of one that has reported an error.
     """
     points = [sweep.points[number] for number in numbers]
     context, jobs = multiprocessing.get_context("fork"), min(jobs, len(points))
@@ -204,7 +205,9 @@ def _run_in_processes(sweep: Sweep, numbers: Sequence[int], jobs: int) -> None:
         sweep.report_left()
     for code in (process.exitcode or 0 for process in processes):
         if code > 0:
-            sys.exit(code)
+            error = MpisimError(f"a process of the sweep has failed; {GO_ON}")
+            error.exit_code = code
+            raise error
         if code < 0:
             name = signal.Signals(-code).name
             raise MpisimError(f"a process of the sweep was killed by {name}; {GO_ON}")

@@ -86,7 +86,7 @@ def _combined(
         for seed in [{"run": {"seed": seed}} for seed in chosen["seeds"]] or [{}]:
             for step in steps or [{}]:
                 stepped = _merged(_merged(point, seed), step)
-                scaled = multiples if _has_theory_step(stepped) else []
+                scaled = multiples if has_theory_step(stepped) else []
                 yield from (_merged(stepped, multiple) for multiple in scaled or [{}])
 
 
@@ -135,7 +135,7 @@ def _list(where: str, table: Tables, key: str) -> list[Any]:
     return values
 
 
-def _has_theory_step(point: Tables) -> bool:
+def has_theory_step(point: Tables) -> bool:
     """Whether a multiple applies; a step that is a number has none."""
     method = point.get("method", {})
     step = method.get("stepsize", "theory") if isinstance(method, dict) else None

@@ -116,7 +116,7 @@ class Experiments:
             settings,
             config,
             ranks=self.ranks if every else needed,
-            size=float(run.rounds * (ROUND + n * max(d, 1))),
+            size=float(max(run.rounds, 1) * (ROUND + n * max(d, 1))),
             bytes=float(n * experiment.method.estimator.numbers(d)) * itemsize,
             problem=problem_key(experiment),
             alike=key_of(experiment),

@@ -84,6 +84,11 @@ BAD = {"name": []}, {"status": 3}, {"x": 1}
 SUMMARIES += [json.dumps({"points": [POINT | bad]}) for bad in BAD]
 
 
+def test_points_without_a_round(tmp_path):
+    points = run(write(tmp_path, "run.rounds = [0, 1]"), tmp_path / "logs")
+    assert [point.status for point in points] == ["done", "done"]
+
+
 def test_a_damaged_summary_is_one_line(tmp_path):
     for text in SUMMARIES:
         (tmp_path / "sweep.json").write_text(text)

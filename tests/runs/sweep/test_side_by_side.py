@@ -13,9 +13,12 @@ from random import Random
 import psutil
 import pytest
 
+import mpisim
+from mpisim.core.errors import MpisimError
+from mpisim.core.schema import choose
 from mpisim.runs.sweep.points import read_summary
 from tests.comm.jobs import HANG_SECONDS, environment
-from tests.helpers import attributes
+from tests.helpers import attributes, before_row
 from tests.resumes import differences
 from tests.runs.sweep.support import BASE, count_runs, run, write
 
@@ -112,6 +115,16 @@ def test_processes_that_are_stopped_are_gone_on_with(number, whom, code, tmp_pat
         assert result["interrupted"] >= 1
     run(file, logs)
     require_complete(logs, alone, timed=code != -signal.SIGKILL)
+
+
+@pytest.mark.parametrize("jobs", [-1, 2])
+def test_processes_that_fail_or_that_cannot_be_are_one_line(jobs, tmp_path, monkeypatch, capfd):
+    file = write(tmp_path, "run.seed = [1, 2]")
+    before_row(monkeypatch, lambda k: choose({}, None, "a plugin"))
+    with pytest.raises(MpisimError, match=r"a process of the sweep has failed|--jobs: -1") as error:
+        mpisim.sweep(file, tmp_path / "logs", jobs=jobs)
+    assert error.value.exit_code == 2
+    assert (jobs > 0) == ("mpisim: a plugin: missing" in capfd.readouterr().err)
 
 
 def test_two_sweeps_run_each_point_once(tmp_path, alone):
