@@ -17,15 +17,16 @@ MARINA, EF21 = '{ name = "marina", theorem = "permk" }', '{ name = "ef21" }'
 
 def pairs(n: int, k: int, bits: float) -> list[str]:
     """The three methods on n workers, K = k, with a budget of ``bits`` for each worker."""
+    below = [0.5, *MULTIPLES]  # PermK's best step is 1 at n = 10,000 with noise 0.8
     compressors = (
-        (MARINA, f'{{ name = "randk", k = {k} }}'),
-        (MARINA, '{ name = "permk" }'),
-        (EF21, f'{{ name = "topk", k = {k} }}'),
+        (MARINA, f'{{ name = "randk", k = {k} }}', below),
+        (MARINA, '{ name = "permk" }', below),
+        (EF21, f'{{ name = "topk", k = {k} }}', MULTIPLES),
     )
     return [
         f"{{ problem.workers = {n}, method = {method}, compressor = {compressor},"
-        f" run.stop.paper_bits_up = {bits} }}"
-        for method, compressor in compressors
+        f" run.stop.paper_bits_up = {bits}, multiples = {steps} }}"
+        for method, compressor, steps in compressors
     ]
 
 
@@ -33,7 +34,6 @@ PAIRS = pairs(10, 100, 125e6) + pairs(1000, 1, 1.28e6) + pairs(10_000, 1, 640e3)
 LONG = [
     f"sweep.pair=[{', '.join(PAIRS)}]",
     "run.log_every=100",
-    f"sweep.multiples={MULTIPLES}",
     "sweep.run.seed=[1, 2, 3, 4, 5]",
 ]
 PL = [
