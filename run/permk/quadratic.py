@@ -76,13 +76,10 @@ def tolerated(steps: BestSteps | None) -> float:
     return max((float(logs[0].attrs["stepsize"]) for logs in far), default=0.0)
 
 
-def largest_tried(logs: list[Log]) -> dict[tuple[Task, str], float]:
-    """The largest step that was run of each task and compressor, whatever became of it."""
-    groups: dict[tuple[Task, str], float] = {}
-    for log in logs:
-        key = task_of(log), str(log.config["compressor"]["name"])
-        groups[key] = max(float(log.attrs["stepsize"]), groups.get(key, 0.0))
-    return groups
+def tolerates_all(steps: BestSteps | None) -> bool:
+    """Whether the largest step that was run is tolerated: a larger one may be, too."""
+    largest = steps.steps.get(steps.tried[-1]) if steps else None
+    return largest is not None and _share(largest) <= FAR
 
 
 def draw(shown: dict[str, int], logs: list[Log]) -> Any:

@@ -16,7 +16,7 @@ from mpisim.runs.log.reader import read
 from run.dasha import figures
 from run.dasha.figures import BITS as SENT
 from run.dasha.figures import best, up_to
-from run.permk import comparison, measure_mg, mg, table5
+from run.permk import comparison, measure_mg, mg, quadratic, table5
 from tests.comm.jobs import python
 from tests.studies.conftest import ROUNDS
 
@@ -129,6 +129,15 @@ def test_claims(make_log, any_grid):
     assert "t = 300: 6.67 (paper 9.96)" in claims[0].evidence[0].measured
     turned = table5.claims(table5_logs(make_log, {0.9: 2.0, 0.0: 20.0}, seeds=five))
     assert [claim.verdict for claim in turned] == ["holds", "does not hold", "does not hold"]
+
+
+@pytest.mark.parametrize(("tried", "whole"), [([1.0, 2.0], True), ([1.0, 2.0, 4.0], False)])
+def test_a_step_that_diverged_was_tried(make_log, tried, whole):
+    """Then the largest step that works is no edge."""
+    falls = {"grad_norm_sq": 1e-5 ** (ROUNDS / ROUNDS[-1])}
+    works = {step: [read(make_log(columns=falls, attrs={"stepsize": step}))] for step in (1.0, 2.0)}
+    steps = BestSteps(works, 1.0, tried, None, "")
+    assert quadratic.tolerated(steps) == 2.0 and quadratic.tolerates_all(steps) is whole
 
 
 # By step: the rate of |grad f|^2, and that of f. The largest ends on a plateau of f: its gradient
