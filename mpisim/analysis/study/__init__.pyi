@@ -7,10 +7,10 @@ from .figure import load as load
 from .figure import quotes as quotes
 from .grids import Grid as Grid
 from .grids import Grids as Grids
-from .tuning import QUESTION as QUESTION
+from .lines import QUESTION as QUESTION
+from .lines import Line as Line
+from .lines import Lines as Lines
 from .tuning import BestSteps as BestSteps
-from .tuning import Line as Line
-from .tuning import Lines as Lines
 from .tuning import best_steps as best_steps
 from .tuning import by_data as by_data
 from .tuning import compare_steps as compare_steps
