@@ -199,6 +199,6 @@ class OneBitAdamStep(Moments):
 def warmup_rounds(warmup: int | float, rounds: int) -> int:
     """1-bit Adam's warm-up in rounds: as given, or a share of ``rounds``, rounded up."""
     share = isinstance(warmup, float) and 0 < warmup < 1
-    whole = isinstance(warmup, int) and warmup >= 0
-    require(share or whole, "method.warmup", warmup, "an integer >= 0 or a share below 1")
+    integer = isinstance(warmup, int) and warmup >= 0
+    require(share or integer, "method.warmup", warmup, "an integer >= 0 or a share below 1")
     return -int(-warmup * rounds // 1) if share else int(warmup)

@@ -131,13 +131,13 @@ def test_claims(make_log, any_grid):
     assert [claim.verdict for claim in turned] == ["holds", "does not hold", "does not hold"]
 
 
-@pytest.mark.parametrize(("tried", "whole"), [([1.0, 2.0], True), ([1.0, 2.0, 4.0], False)])
-def test_a_step_that_diverged_was_tried(make_log, tried, whole):
+@pytest.mark.parametrize(("tried", "all_work"), [([1.0, 2.0], True), ([1.0, 2.0, 4.0], False)])
+def test_a_step_that_diverged_was_tried(make_log, tried, all_work):
     """Then the largest step that works is no edge."""
     falls = {"grad_norm_sq": 1e-5 ** (ROUNDS / ROUNDS[-1])}
     works = {step: [read(make_log(columns=falls, attrs={"stepsize": step}))] for step in (1.0, 2.0)}
     steps = BestSteps(works, 1.0, tried, None, "")
-    assert quadratic.tolerated(steps) == 2.0 and quadratic.tolerates_all(steps) is whole
+    assert quadratic.tolerated(steps) == 2.0 and quadratic.tolerates_all(steps) is all_work
 
 
 # By step: the rate of |grad f|^2, and that of f. The largest ends on a plateau of f: its gradient
