@@ -11,6 +11,8 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mpisim.analysis.claims import counts, summary
 from mpisim.analysis.formatting import escaped
 from mpisim.analysis.formatting import markdown as table
@@ -104,7 +106,7 @@ def _cell_of(folder: Path, result: Result) -> Any:
     """A picture `HEIGHT` pixels high, with its caption above."""
     from PIL import Image, ImageDraw, ImageFont
 
-    picture = Image.open(folder / result.picture).convert("RGB")
+    picture = _first_row(Image.open(folder / result.picture).convert("RGB"))
     width = HEIGHT * picture.width // picture.height
     cell = Image.new("RGB", (width + CAPTION, HEIGHT + CAPTION), "white")
     cell.paste(picture.resize((width, HEIGHT), Image.Resampling.LANCZOS), (CAPTION // 2, CAPTION))
@@ -112,6 +114,13 @@ def _cell_of(folder: Path, result: Result) -> Any:
     font = ImageFont.load_default(CAPTION * 0.5)
     ImageDraw.Draw(cell).text((CAPTION, CAPTION // 3), caption, "black", font)
     return cell
+
+
+def _first_row(picture: Any) -> Any:
+    """The first of two rows of panels, cut where lines near the middle are blank; else all."""
+    top, stop = int(0.45 * picture.height), int(0.58 * picture.height)
+    blank = (np.asarray(picture)[top:stop] > 250).all((1, 2)).nonzero()[0]
+    return picture.crop((0, 0, picture.width, top + blank[-1])) if blank.size else picture
 
 
 def fewest_panels(folder: Path, results: Sequence[Result]) -> Result:
