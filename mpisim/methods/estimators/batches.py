@@ -186,7 +186,7 @@ class Clocked(Minibatches):
             )
         c, d = fleet.clients(np.arange(star.n)), self.compressor.d
         sizes = self.compressor.form(star.draw("length")).sizes
-        if sizes is None:
+        if sizes is None or self.compressor.random_length:
             raise InputError(
                 f"compressor.name: {self.compressor.name!r} is not allowed with method"
                 f" {self.name!r}: its messages differ in length"
