@@ -69,6 +69,7 @@ class Compressor(Spec, CompressorConstants, ABC):
     in_ensembles: ClassVar[bool] = False  # also with an `EnsembleDraw`; of this class alone
     lazy: ClassVar[bool] = False  # `compress` also takes `LazyRows`
     on_device: bool = False  # `compress` also takes tensors; else they are copied to the host
+    random_length: bool = False  # messages have other lengths in other rounds, whatever the values
     portable: bool = True  # the same bits on every x86-64 processor, as in `Problem`
     precision: Precision
 
@@ -124,6 +125,7 @@ class Compressor(Spec, CompressorConstants, ABC):
         """
         inner = getattr(self, key).bind_as(f"compressor.{key}", d or self.d, self.n, self.precision)
         self.portable = self.portable and inner.portable
+        self.random_length = self.random_length or inner.random_length
         return inner
 
     def prepare(self, star: Uplink, problem: Objective) -> None:

@@ -61,6 +61,7 @@ class Compose(Compressor):
             )
         self.correlated, self.fitted = outer.correlated, outer.fitted
         self.on_device = self._sparse  # coordinates are known before v is looked at
+        self.random_length |= self._sparse  # so many are kept by both
         self._sized = inner.form(Draw(Streams(0), "", 0, 0, 0)).sizes is not None
         self._inner_of: dict[int, Compressor] = {}
 

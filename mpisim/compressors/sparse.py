@@ -233,6 +233,7 @@ class Bernoulli(SeededCompressor):
     32 d for a worker that sends.
     """
 
+    random_length = True
     p: float
 
     def check(self) -> None:
@@ -264,7 +265,7 @@ class RandTau(SeededCompressor):
     charge 32 tau bits for any draw.
     """
 
-    lazy = False
+    lazy, random_length = False, True
     tau: float | None = None
 
     def check(self) -> None:

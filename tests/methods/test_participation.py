@@ -145,6 +145,19 @@ def test_rounds_and_seconds_are_those_of_a_plain_loop(name, tmp_path):
     assert 0 < rows["idle_share"][-1] < 1
 
 
+@pytest.mark.parametrize("start", ["dense", "zero"])
+def test_a_start_in_which_nothing_is_sent_takes_no_time_on_links(start, tmp_path):
+    given = tables("dasha", {"a": 0.6, "start": start}, FLEET, rounds=2)
+    run_tables(given, tmp_path / "log.h5")
+    rows, loop = columns(tmp_path / "log.h5"), Loop()
+    sent = start == "dense"
+    assert (rows["bits_up"][1] > 0) == (rows["bits_down"][1] > 0) == sent
+    expected = max(loop.pass_) + sent * loop.links
+    assert rows["simulated_seconds"][1] == pytest.approx(expected, rel=1e-12)
+    share = 1 - sent * loop.pass_.mean() / expected
+    assert rows["idle_share"][1] == pytest.approx(share, rel=1e-12)
+
+
 def test_a_log_with_a_simulated_clock_has_no_other(tmp_path):
     run_tables(tables("diana", {"alpha": 0.4}, FLEET, rounds=2), tmp_path / "log.h5")
     with pytest.raises(InputError, match="see its column simulated_seconds"):

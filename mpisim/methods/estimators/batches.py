@@ -186,7 +186,7 @@ class Clocked(Minibatches):
             )
         c, d = fleet.clients(np.arange(star.n)), self.compressor.d
         sizes = self.compressor.form(star.draw("length")).sizes
-        if sizes is None:
+        if sizes is None or self.compressor.random_length:
             raise InputError(
                 f"compressor.name: {self.compressor.name!r} is not allowed with method"
                 f" {self.name!r}: its messages differ in length"
@@ -218,12 +218,15 @@ class Participation(Clocked):
             # of a client's taking part, apart from the deadline
             self.p_a = fleet.availability * (1 - fleet.dropout)
 
-    def arrived(self, S: np.ndarray | None, passes: int, dense: bool = False) -> np.ndarray | None:
+    def arrived(
+        self, S: np.ndarray | None, passes: int, dense: bool = False, sent: bool = True
+    ) -> np.ndarray | None:
         """Those of the clients S, ascending, whose messages arrive in time. Moves the clock.
 
         S : None for all, and then None where nothing is simulated; with repetitions, messages are
             sent one right after the other, and the latency passes once
         passes : over the samples; dense : whether messages are uncompressed
+        sent : whether there are messages at all, up and down
         """
         star, fleet = self.star, self.star.simulated
         if fleet is None:
@@ -236,11 +239,12 @@ class Participation(Clocked):
         latency, down, computing, up, dense_up = (seconds[who] for seconds in self.timing)
         computing = passes * computing
         taken = 2 * latency + down + computing + messages * (dense_up if dense else up)
+        taken = taken if sent else computing
         limit = fleet.deadline or inf
         u = star.uniforms(star.n)[who]
         there = first | (u >= 1 - fleet.availability)
         comes = first | ((u >= 1 - self.p_a) & (taken <= limit))
         waits = limit < inf and bool((there & ~comes).any())  # for those who will not come
         self.now = self.now + (limit if waits else float(taken[comes].max(initial=0.0)))
-        self.spent = self.spent + float(computing[comes].sum())
+        self.spent = self.spent + sent * float(computing[comes].sum())
         return invited[np.repeat(comes, messages)]

@@ -65,7 +65,7 @@ class Dasha(Participation):
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.x, self.h_i = x, self.first(x)
-        self.arrived(None, 1, dense=True)
+        self.arrived(None, 1, dense=True, sent=self.start_ == "dense")
         if self.start_ == "dense":
             return self.send_uncompressed()
         self.g_i = self.star.zeros(*self.h_i.shape)

@@ -51,9 +51,10 @@ def table_of(x: Any, y: Any, source: str) -> Table:
         labels = np.asarray(y, np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{source}: {error}; allowed: x (N, d) and y (N,), numbers") from None
-    if rows.ndim != 2 or not min(rows.shape) or labels.shape != rows.shape[:1]:
-        shapes = f"x {rows.shape} and y {labels.shape}"
-        raise InputError(f"{source}: {shapes}; allowed: x (N, d) and y (N,), N and d at least 1")
+    good = rows.ndim == 2 and min(rows.shape) and rows.shape[1] <= libsvm.LARGEST_INDEX
+    if not good or labels.shape != rows.shape[:1]:
+        allowed = f"x (N, d) and y (N,), N at least 1, d from 1 to {libsvm.LARGEST_INDEX}"
+        raise InputError(f"{source}: x {rows.shape} and y {labels.shape}; allowed: {allowed}")
     rows.sum_duplicates()
     if not (np.isfinite(rows.data).all() and np.isfinite(labels).all()):
         raise InputError(f"{source}: a number is missing or not finite; allowed: finite numbers")
@@ -87,20 +88,21 @@ def save_arrays(x: Any, y: Any) -> str:
 def read_csv(content: bytes, source: str) -> tuple[list[str], np.ndarray]:
     """Names of the columns, none if the first line is of numbers, and the numbers, (N, columns)."""
     try:
-        lines = [line for line in csv.reader(content.decode().splitlines()) if line]
+        read = csv.reader(content.decode("utf-8-sig").splitlines())
+        lines = [(number, line) for number, line in enumerate(read, 1) if line]
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{source}: {error}; allowed: CSV in UTF-8") from None
     names: list[str] = []
     rows: list[list[float]] = []
-    for number, line in enumerate(lines, 1):
+    for number, line in lines:
         try:
             rows.append([float(cell) for cell in line])
         except ValueError as error:
-            if number > 1:
+            if rows or names:
                 raise InputError(f"{source}:{number}: {error}; allowed: numbers") from None
             names = [cell.strip() for cell in line]
-        if rows and len(line) != len(rows[0]):
-            wanted = f"{len(rows[0])}, as in the lines before"
+        if len(line) != (width := len(lines[0][1])):
+            wanted = f"{width}, as in the first line"
             raise InputError(f"{source}:{number}: {len(line)} cells; allowed: {wanted}")
     if not rows:
         raise InputError(f"{source}: no row of numbers; allowed: CSV with a label and features")
@@ -173,13 +175,14 @@ def to_libsvm(source: Path, out: Path, label: int = 1, zero_based: bool = False)
     if zero_based:
         try:
             x, y = load_svmlight_file(io.BytesIO(content), zero_based=True)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise InputError(f"{source}: {error}; allowed: LABEL INDEX:VALUE ...") from None
     else:
         _, table = read_csv(content, str(source))
         allowed = f"an integer from 1 to {table.shape[1]}, the columns of {source}"
         require(1 <= label <= table.shape[1], "--label", label, allowed)
         x, y = np.delete(table, label - 1, axis=1), table[:, label - 1]
+    table_of(x, y, str(source))  # raises if it is not what LibSVM text can hold
     text = io.BytesIO()
     dump_svmlight_file(x, y, text, zero_based=False)
     written = libsvm.parse(text.getvalue(), str(out))

@@ -113,7 +113,8 @@ def normalisation(images: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.n
     mean = share @ np.arange(256.0)
     deviation = np.sqrt(share @ np.arange(256.0) ** 2 - mean**2)
     shape = (-1, 1, 1)
-    return mean.reshape(shape).astype(dtype), (1 / deviation).reshape(shape).astype(dtype)
+    inverse = 1 / np.where(deviation > 0, deviation, 1)  # a channel may be the same everywhere
+    return mean.reshape(shape).astype(dtype), inverse.reshape(shape).astype(dtype)
 
 
 def moves_of(uniforms: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 from mpisim.core.errors import InputError, library
 from mpisim.core.registry import registered
 from mpisim.core.rng import Streams
-from mpisim.core.schema import choose
+from mpisim.core.schema import choose, require
 from mpisim.problems.data.content import load_images, parse_cifar, read_content
 from mpisim.problems.data.find import folders, locate, missing
 
@@ -67,8 +67,10 @@ def pooled(images: np.ndarray, size: int) -> np.ndarray:
     """Images averaged over squares of ``size`` x ``size`` pixels, rounded; others as they are."""
     if not are_images(images) or size == 1:
         return images
-    side = images.shape[-1] // size * size
-    blocks = images[..., :side, :side].reshape(*images.shape[:2], side // size, size, -1, size)
+    h, w = images.shape[2:]
+    require(size <= min(h, w), "problem.pool", size, f"at most {min(h, w)}, an image's side")
+    whole = images[..., : h // size * size, : w // size * size]
+    blocks = whole.reshape(*images.shape[:2], h // size, size, w // size, size)
     return np.rint(blocks.mean(axis=(3, 5))).astype(np.uint8)
 
 

@@ -131,8 +131,21 @@ def test_arrays_beside_a_file_are_one_line(key, test, tmp_path, monkeypatch):
         mpisim.Experiment.from_arrays(X, Y, keys, test)
 
 
+def test_the_mark_with_which_spreadsheets_begin_a_file_is_no_cell():
+    for mark in (b"", b"\xef\xbb\xbf"):
+        table = formats.parse(mark + b"1,2,3\n-1,4,5\n", "a.csv")
+        assert table.labels.tolist() == [1, -1] and table.data.tolist() == [2, 3, 4, 5]
+        table = formats.parse(mark + b"label,a\n7,8\n", "a.csv", "label")
+        assert table.labels.tolist() == [7]
+
+
+FAR = sparse.coo_array(([1.0], ([0], [2**31 - 1])), shape=(1, 2**31))
 WRONG = [
     (lambda: b"label,a\n1,2\n1,x\n", "a.csv", None, r"^a\.csv:3: could not convert"),
+    (lambda: b"label,a\n\n\n1,2\n1,x\n", "a.csv", None, r"^a\.csv:5: could not convert"),
+    (lambda: b"a,b,label\n1,2\n", "a.csv", "label", r"^a\.csv:2: 2 cells; allowed: 3"),
+    (lambda: b"label,a\n1,2,3\n", "a.csv", "label", r"^a\.csv:2: 3 cells; allowed: 2"),
+    (lambda: npz(y=Y[:1], **parts(FAR)), "a", None, r"^a: x \(1, 2147483648\) .*to 2147483646"),
     (lambda: csv(COLUMNS, NAMES), "a.csv", "nosuch", r"^problem\.label: 'nosuch' .*label, a, b"),
     (lambda: csv(COLUMNS), "a.csv", "y", r"^problem\.label: 'y' .*no names"),
     (lambda: csv(COLUMNS), "a.csv", 8, r"^problem\.label: 8 .*from 1 to 7"),

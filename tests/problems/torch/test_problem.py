@@ -32,6 +32,28 @@ def test_bad_values_are_one_line():
         load(tables)
     with pytest.raises(InputError, match=r"problem\.workers: 91 is not allowed"):
         load(network(GD), n=91)
+    tables["problem"] |= {"log_samples": 0, "pool": 33}
+    with pytest.raises(InputError, match=r"problem\.pool: 33 .* at most 32"):
+        load(tables)
+
+
+def test_images_that_are_not_square_are_averaged_to_their_edges():
+    images = np.random.default_rng(0).integers(0, 256, (2, 1, 5, 8)).astype(np.uint8)
+    blocks = [[images[:, :, i : i + 2, j : j + 2] for j in (0, 2, 4, 6)] for i in (0, 2)]
+    wanted = np.array([[block.mean(axis=(2, 3)) for block in row] for row in blocks])
+    pooled = samples.pooled(images, 2)
+    assert np.array_equal(pooled, np.rint(wanted.transpose(2, 3, 0, 1)))
+
+
+def test_a_channel_that_is_the_same_everywhere_is_0():
+    from mpisim.problems.torch.network import normalisation
+
+    images = np.random.default_rng(0).integers(0, 256, (9, 2, 4, 4)).astype(np.uint8)
+    images[:, 1] = 7
+    mean, inverse = normalisation(images, np.dtype("float64"))
+    seen = (images - mean) * inverse
+    assert np.allclose(seen.mean(axis=(0, 2, 3)), 0) and (seen[:, 1] == 0).all()
+    assert np.allclose(seen[:, 0].std(), 1)
 
 
 @pytest.fixture
