@@ -56,7 +56,7 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
 
     def check(self) -> None:
         require(0 <= self.l2 < inf, "problem.l2", self.l2, "finite and at least 0")
-        self._split_keys().require(self.split, self.labels != "real")
+        self._split_keys().require(self.split, self.remainder, self.labels != "real")
 
     def _split_keys(self) -> SplitKeys:
         return SplitKeys(self.alpha, self.pieces, self.similarity, self.client_ids)

@@ -38,8 +38,11 @@ class SplitKeys:
     similarity: float | None = None
     client_ids: str | None = None
 
-    def require(self, split: str, classes: bool) -> None:
+    def require(self, split: str, remainder: str, classes: bool) -> None:
         """`InputError` unless the keys fit the split, and the split fits the labels."""
+        uses_all = split in ("homogeneous", "natural")
+        allowed = f'"drop", as split = "{split}" leaves no row over'
+        require(remainder == "drop" or not uses_all, "problem.remainder", remainder, allowed)
         allowed = "a split that is not by label: labels are real numbers"
         require(classes or split not in BY_LABEL, "problem.split", split, allowed)
         alpha, pieces, s, client_ids = self.alpha, self.pieces, self.similarity, self.client_ids

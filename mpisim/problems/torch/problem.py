@@ -100,7 +100,7 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         require(self.samples >= 0, "problem.samples", self.samples, "an integer >= 0")
         require(self.log_samples >= 0, "problem.log_samples", self.log_samples, "an integer >= 0")
         require(self.chunk >= 2, "problem.chunk", self.chunk, "an integer >= 2")
-        self._split_keys().require(self.split, True)
+        self._split_keys().require(self.split, self.remainder, True)
 
     def _split_keys(self) -> SplitKeys:
         return SplitKeys(self.alpha, self.pieces, self.similarity, self.client_ids)
