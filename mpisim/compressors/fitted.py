@@ -177,8 +177,8 @@ class BlockQuantPlus(Blocks):
         super().resolve()
         blocks = self.starts.size - 1
         beta = self.d / self.n + blocks if self.beta is None else self.beta
-        allowed = f"a finite number above blocks = {blocks}"
-        require(blocks < beta < np.inf, "compressor.beta", beta, allowed)
+        allowed = f"a number above blocks = {blocks} and below 2^106"
+        require(blocks < beta < 2**106, "compressor.beta", beta, allowed)
         self._beta, self.fixed = float(beta), self.steps == "fixed"
 
     def steps_of(self, diagonal: np.ndarray, n_mu: float) -> np.ndarray:
@@ -207,7 +207,7 @@ class QuantPlus(Fitted):
 
     def resolve(self) -> None:
         beta = self.d / self.n if self.beta is None else self.beta
-        require(0 < beta < np.inf, "compressor.beta", beta, "a finite number above 0")
+        require(0 < beta < 2**53, "compressor.beta", beta, "a number above 0 and below 2^53")
         self._beta, self.fixed = float(beta), self.steps == "fixed"
         self.starts = np.array([0, self.d])
 

@@ -157,7 +157,7 @@ class Qsgd(Stepped):
 class SparseDithering(Stepped):
     """C(v)_j = 2 h |v| sign(v_j) k_j, k_j the integer nearest to |v_j| / (2 h |v|), h = sqrt(nu/d).
 
-    nu : the largest error, above 0 and below 1
+    nu : the largest error, from 2^-80 to below 1
     codec : as of `qsgd`
 
     C draws nothing and is biased. A coordinate errs by at most min(|v_j|, h |v|): alpha = 1 - nu
@@ -177,7 +177,7 @@ class SparseDithering(Stepped):
 
     def check(self) -> None:
         super().check()
-        require(0 < self.nu < 1, "compressor.nu", self.nu, "a number above 0 and below 1")
+        require(2**-80 <= self.nu < 1, "compressor.nu", self.nu, "a number from 2^-80 to below 1")
         self.starts = np.array([0, self.d])
 
     def scales(self, draw: Draw) -> np.ndarray:

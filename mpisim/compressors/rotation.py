@@ -189,10 +189,10 @@ class RotatedFirst(Rotating):
     def check(self) -> None:
         super().check()
         self.inner = inner = self.bind_inner("inner", self.D)
-        if inner.fitted or inner.correlated:
+        if inner.fitted or inner.correlated or isinstance(inner, Rotating):
             raise InputError(
-                f"compressor.inner.name: {inner.name!r} is not allowed; it must not be fitted to"
-                " the problem, and workers must draw independently"
+                f"compressor.inner.name: {inner.name!r} is not allowed; it must not rotate or be"
+                " fitted to the problem, and workers must draw independently"
             )
 
     def form(self, draw: Draw) -> RotatedForm:

@@ -13,7 +13,7 @@ from mpisim.core.numerics.select import largest
 from mpisim.core.numerics.sums import rounded, squared_norms
 from mpisim.core.protocols import Uplink
 from mpisim.core.rng import Draw
-from mpisim.core.schema import require
+from mpisim.core.schema import require, share_of
 from mpisim.theory import quantization as theory
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message, same
@@ -48,7 +48,7 @@ class KCoordinates(Compressor):
         share = isinstance(k, float) and 0 < k < 1
         allowed = f"an integer from 1 to d = {d}, or a share of d below 1"
         require(share or (isinstance(k, int) and 1 <= k <= d), "compressor.k", k, allowed)
-        self.K = max(1, int(k * d)) if share else int(k)
+        self.K = max(1, share_of(k, d)) if share else int(k)
 
     @property
     def density(self) -> float:

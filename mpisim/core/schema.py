@@ -14,6 +14,7 @@ import tomllib
 import types
 import typing
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -112,7 +113,7 @@ def require(condition: bool, where: str, value: object, allowed: str) -> None:
 
 def share_of(share: float, n: int) -> int:
     """``share`` of n, rounded down. 0.29 of 100 are 29, though their product is 28.999..."""
-    return int(round(share * n, 9))
+    return int(Fraction(str(share)) * n // 1)
 
 
 def flatten(table: Mapping[str, Any], whole: str = "", prefix: str = "") -> dict[str, Any]:

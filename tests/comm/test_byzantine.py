@@ -11,7 +11,10 @@ from scipy.stats import norm
 from mpisim.comm import fleet
 from mpisim.comm.byzantine import Attack, Server
 from mpisim.comm.fleet import Fleet
+from mpisim.compressors.base import make
 from mpisim.core.rng import Draw, Streams, normals
+from mpisim.methods.estimators.batches import batch_size
+from mpisim.testing import SINGLE
 from tests.helpers import columns, run_tables
 from tests.methods.loops import SEED, Loop, N, near, tables
 from tests.methods.test_downlink import GAMMA
@@ -80,13 +83,23 @@ def test_no_messages_are_zeros(name):
     assert np.array_equal(Server(name, buckets=2).combine(np.zeros((0, 5)), DRAW), np.zeros(5))
 
 
-@pytest.mark.parametrize(("share", "n", "count"), [(0.29, 100, 29), (0.34, 6, 2), (0.1, 9, 0)])
+SHARES = [(0.29, 100, 29), (0.34, 6, 2), (0.1, 9, 0), (0.4999999999, 10, 4), (0.4999999999, 2, 0)]
+
+
+@pytest.mark.parametrize(("share", "n", "count"), SHARES)
 def test_a_share_is_rounded_down_as_it_is_written(share, n, count):
     """The float 0.29 times 100 is 28.999999999999996."""
     assert Attack("ipm", share).bad(n).sum() == count
+    kept = make({"name": "topk", "k": share}).bind(n, 1, SINGLE).K
+    assert kept == max(1, count)
     rows = np.arange(n)[:, None] ** 2.0
     trimmed = Server("trimmed-mean", trim=share).combine(rows, DRAW)
     assert trimmed[0] == pytest.approx(rows[count : n - count].mean(), rel=1e-14)
+
+
+def test_a_share_of_samples_is_rounded_up_as_it_is_written():
+    """The float 0.07 times 100 is 7.000000000000001."""
+    assert [batch_size(0.07, m, "batch") for m in (100, 101, 10)] == [7, 8, 1]
 
 
 def test_a_share_of_nobody_is_said(capsys):

@@ -11,6 +11,7 @@ from mpisim.core.errors import WireError
 from mpisim.testing import SINGLE
 from mpisim.wire.base import Precision
 from mpisim.wire.exponents import ExponentsForm
+from mpisim.wire.fewer import FewerForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.signs import STRETCH, SignsForm
 from mpisim.wire.sparse import Explicit, ExplicitForm
@@ -153,6 +154,10 @@ REFUSED = {
         ("0" * 24 + "1" + "0" * 7 + "1" * 8, "norm"),  # -0, in the machine's byte order
     ],
     ExponentsForm(1, 1, SINGLE): [("0" * 16, "padding")],
+    FewerForm(4, 1, SINGLE, 1, "entropy"): [
+        ("1" + "0" * 63, "too large"),  # as if there were -1 coordinates
+        ("1" + "0" * 62 + "1", "too large"),  # none, whose code is a single 1
+    ],
 }
 
 

@@ -6,7 +6,7 @@ On a ``[fleet]`` clients take seconds, and some drop out of a round or come too 
 from __future__ import annotations
 
 import dataclasses
-from math import ceil, inf
+from math import inf
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire
 from mpisim.comm.star import Star
 from mpisim.core.errors import InputError
-from mpisim.core.schema import require
+from mpisim.core.schema import require, share_of
 from mpisim.core.state import Shared
 from mpisim.methods.estimators.base import Estimator, unbiased
 from mpisim.problems.explicit import LazyGradients
@@ -62,7 +62,7 @@ def batch_size(value: int | float, samples: int, key: str) -> int:
 
     ``samples``: m, the least number of any worker. `InputError` unless 1 <= b' <= m.
     """
-    b = ceil(value * samples) if isinstance(value, float) and 0 < value < 1 else value
+    b = -share_of(-value, samples) if isinstance(value, float) and 0 < value < 1 else value
     allowed = f"an integer from 1 to m = {samples}, or a share of m between 0 and 1"
     require(isinstance(b, int) and 1 <= b <= samples, f"method.{key}", value, allowed)
     return int(b)

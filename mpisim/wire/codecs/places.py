@@ -89,12 +89,12 @@ def read(data, sizes, counts, indices, raw, payload, k, d, agreed, bits):
         if pos < 0:
             return i, pos
         payload[i] = end - pos + 1
-        count = np.int64(k)
+        count, zeros = np.int64(k), 0
         if not agreed:
             zeros = 31 - buffer.bit_length(np.int64(buffer.take(buffered, pos, 31)))
             count = np.int64(buffer.take(buffered, pos, 2 * zeros + 1)) - 1
             pos += 2 * zeros + 1
-        if count > k:
+        if count > k or zeros > 30:
             return i, buffer.LARGE
         if pos + count * bits > end:
             return i, buffer.SHORT
