@@ -142,18 +142,16 @@ def _cost(
     for log in group.logs:
         with damaged(log.path):
             y = log.column(target.y)
-            if not y.size:
-                raise InputError(f"{log.path}: the log has no row yet")
             values.append(y)
             columns = [log.columns["round"], *(axis.values(log) for axis in axes)]
             for row in np.flatnonzero(target.met(y))[:1]:
                 spent.append(tuple(float(column[row]) for column in columns))
-    at_start = sum(bool(target.met(y[0])) for y in values)
+    at_start = sum(target.met(y[:1]).any() for y in values)
     going = sum(log.attrs.get("status") not in COMPLETE for log in group.logs)
     spreads = map(Spread.of, np.transpose(spent)) if len(spent) == len(values) else ()
     costs = dict(zip(COSTS, spreads, strict=False))
-    ends = [y[-1] for y in values]
-    worst = np.min(ends) if target.rises else np.max(ends)  # NaN where a run diverged
+    ends = [y[-1] if y.size else math.nan for y in values]
+    worst = np.min(ends) if target.rises else np.max(ends)  # NaN where one diverged or has no row
     counts = len(values), len(spent), at_start, going
     return GroupCost(group.name, target, *counts, costs, float(worst), varied)
 
