@@ -50,6 +50,15 @@ def test_means_and_deviations_over_seeds(logs, rows):
     assert float(diana["worst_end"]) == pytest.approx(np.exp(-2.5))
 
 
+def test_a_row_has_no_setting_in_which_its_runs_differ(make_log, rows):
+    """Here the number of rounds, which sets no runs apart."""
+    logs = [make_log(rounds=50 + 10 * s, seed=s, rate=0.2) for s in (1, 2)]
+    logs += [make_log(method="diana", rounds=50)]
+    marina, diana = rows(*logs, "--target", "grad_norm_sq=1e-2")
+    assert (marina["runs"], marina["method.name"], diana["method.name"]) == ("2", "marina", "diana")
+    assert "run.rounds" not in marina and "run.seed" not in marina
+
+
 def test_a_run_that_has_no_row_yet_does_not_reach_the_target(logs, make_log, rows, command):
     with h5py.File(logs[0]) as file:
         none = {name: column[:0] for name, column in file["rounds"].items()}
