@@ -32,7 +32,7 @@ from mpisim.analysis.verify import Check
 from mpisim.comm.job import on_first
 from mpisim.core import VERSION
 from mpisim.core.errors import InputError
-from mpisim.core.files import write_file
+from mpisim.core.files import write_file, writing
 from mpisim.core.imports import PACKAGE
 from mpisim.core.machine import gigabytes, reading_budget
 from mpisim.runs.host import commit
@@ -55,7 +55,7 @@ def write(study: Study, path: Path) -> Path:
     `InputError` if nothing is on record, or a grid names a plugin outside of the study's folder;
     `OutputError` if the file cannot be written.
     """
-    content, memory = contents(study), io.BytesIO()
+    content, memory = contents(study, path), io.BytesIO()
     with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in content.items():
             archive.writestr(zipfile.ZipInfo(name, WHEN), data, zipfile.ZIP_DEFLATED)
@@ -63,11 +63,12 @@ def write(study: Study, path: Path) -> Path:
     return path
 
 
-def contents(study: Study) -> dict[str, bytes]:
-    """{name in the archive: content}; the study is a folder of its name."""
+def contents(study: Study, out: Path) -> dict[str, bytes]:
+    """{name in the archive: content}; the study, without an old ``out``, is a folder."""
     results, folder = of_study(study.folder), study.folder.resolve()
     modules = _modules(study, results)
-    inside = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
+    found = [path for path in sorted(folder.rglob("*")) if path.is_file() and path != out.resolve()]
+    inside = [path.relative_to(folder) for path in found]
     files = {
         f"{folder.name}/{path.as_posix()}": (folder / path).read_bytes()
         for path in inside
@@ -283,8 +284,9 @@ def _extract(files: Mapping[str, bytes], folder: Path, path: Path) -> Path:
         target = (folder / name).resolve()
         if not target.is_relative_to(folder.resolve()) or name.endswith("/"):
             raise InputError(f"{path}: {name!r} is not allowed as the name of a file in it")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
+        with writing(path, InputError, f"{name[:60]!r} cannot be unpacked"):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
     studies = sorted(folder.glob(f"*/{FILE}"))
     if len(studies) != 1:
         raise InputError(f"{path}: has {len(studies)} studies, a folder with {FILE}; must have 1")

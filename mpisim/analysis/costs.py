@@ -22,7 +22,6 @@ from mpisim.runs.stop import COMPLETE
 
 SECONDS = Axis("seconds", log=True)  # measured
 FORM = re.compile(r"\s*(?P<y>[^<>=\s]+)\s*(?P<sign><=|>=|=)\s*(?P<level>[^<>=\s]+)\s*")
-SEED = "run.seed"
 COSTS = ("round", "bits_per_worker", "seconds")
 LONG = 1e4  # from here on numbers are shown without a fraction
 
@@ -126,11 +125,11 @@ def costs_of(
 ) -> list[GroupCost]:
     """For each target the cost of each group of runs; ``axes`` count bits and seconds."""
     varied = columns([group.logs[0].config for group in groups])
-    varied.pop(SEED, None)
+    alike = [{n: v[i] for n, v in varied.items() if n in g.keys} for i, g in enumerate(groups)]
     return [
-        _cost(group, target, axes, {n: v[i] for n, v in varied.items() if v[i] is not None})
+        _cost(group, target, axes, settings)
         for target in targets
-        for i, group in enumerate(groups)
+        for group, settings in zip(groups, alike, strict=True)
     ]
 
 
@@ -142,18 +141,16 @@ def _cost(
     for log in group.logs:
         with damaged(log.path):
             y = log.column(target.y)
-            if not y.size:
-                raise InputError(f"{log.path}: the log has no row yet")
             values.append(y)
             columns = [log.columns["round"], *(axis.values(log) for axis in axes)]
             for row in np.flatnonzero(target.met(y))[:1]:
                 spent.append(tuple(float(column[row]) for column in columns))
-    at_start = sum(bool(target.met(y[0])) for y in values)
+    at_start = sum(bool(target.met(y[:1]).any()) for y in values)
     going = sum(log.attrs.get("status") not in COMPLETE for log in group.logs)
     spreads = map(Spread.of, np.transpose(spent)) if len(spent) == len(values) else ()
     costs = dict(zip(COSTS, spreads, strict=False))
-    ends = [y[-1] for y in values]
-    worst = np.min(ends) if target.rises else np.max(ends)  # NaN where a run diverged
+    ends = [y[-1] if y.size else math.nan for y in values]
+    worst = np.min(ends) if target.rises else np.max(ends)  # NaN where one diverged or has no row
     counts = len(values), len(spent), at_start, going
     return GroupCost(group.name, target, *counts, costs, float(worst), varied)
 

@@ -279,7 +279,7 @@ def to_csv(rows: Rows) -> bytes:
 
 def to_parquet(rows: Rows) -> bytes:
     """The rows as Parquet, by pyarrow, else polars; `InputError` where there is neither."""
-    columns = {name: v.tolist() if v.dtype == object else v for name, v in rows.items()}
+    columns = {n: list(map(str, v)) if v.dtype == object else v for n, v in rows.items()}
     out = io.BytesIO()
     if importlib.util.find_spec("polars") and not importlib.util.find_spec("pyarrow"):
         library("polars", "parquet", "--parquet").DataFrame(columns).write_parquet(out)

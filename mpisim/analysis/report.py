@@ -155,7 +155,8 @@ def _section(groups: Sequence[RunGroup], targets: Sequence[Target]) -> dict[str,
     """The tables of one problem."""
     chosen = _targets(groups, targets)
     needed = {"round", "bits_up", "seconds", *(target.y for target in chosen)}
-    able = [g for g in groups if all(log.has(name) for log in g.logs for name in needed)]
+    begun = [(group, [log for log in group.logs if log.rows]) for group in groups]
+    able = [g for g, logs in begun if logs and all(log.has(n) for log in logs for n in needed)]
     return {
         "costs": costs.shown(costs.costs_of(able, chosen)),
         "remark": about_framing(groups, how="an axis of the curves includes it"),

@@ -134,8 +134,9 @@ def _keys(log: Log, by_ranks: bool, ignored: Collection[str]) -> dict[str, Any]:
         keys |= {key: log.attrs[key] for key in ON if key in log.attrs}
     if not log.config:
         keys["file"] = str(log.path)
-    if content := DATA.search(str(log.attrs.get("problem", ""))):
-        keys["data sha256"] = content[1]
+    keys.setdefault("problem.workers", log.n)  # of the ranks, unless there is the key
+    for place, content in enumerate(DATA.findall(str(log.attrs.get("problem", "")))):
+        keys[f"data sha256{place or ''}"] = content
     return keys | _modules(log, of_mpisim=False)
 
 

@@ -31,6 +31,13 @@ def archive(tmp_path_factory):
         first = Path("mine.zip").read_bytes()
         assert main(["artifact", "papers/mine"]) == 0
         assert Path("mine.zip").read_bytes() == first
+        patch.chdir("papers/mine")
+        for _ in range(2):  # in the folder itself: the first one is no part of the second
+            assert main(["artifact", "."]) == 0
+        with zipfile.ZipFile("mine.zip") as file:
+            assert "mine/mine.zip" not in file.namelist()
+        Path("mine.zip").unlink()
+        patch.chdir(folder)
         grid.write_text(grid.read_text().replace('"plugin.py"', '"../plugin.py"'))
         Path("papers/plugin.py").write_text("")
         assert main(["artifact", "papers/mine", "-o", "other.zip"]) == 2
@@ -93,6 +100,12 @@ def test_it_describes_itself(archive):
 )
 def test_a_change_is_detected(name, content, fitting, why, changed, command):
     assert why in command("verify", changed(name, content, fitting), code=1)
+
+
+@pytest.mark.parametrize("name", ["mine/plugin.py/more.py", f"mine/{300 * 'x'}"])
+def test_a_name_that_no_file_can_have_is_one_line(name, changed, command):
+    line = command("verify", changed(name, lambda data: b"1", True), code=2)
+    assert "cannot be unpacked" in line and "Traceback" not in line
 
 
 def test_other_rows_are_detected(changed, command):

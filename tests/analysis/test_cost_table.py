@@ -2,7 +2,9 @@
 
 import csv
 import io
+import re
 
+import h5py
 import numpy as np
 import pytest
 
@@ -46,6 +48,27 @@ def test_means_and_deviations_over_seeds(logs, rows):
         assert float(marina[f"{name}_deviation"]) == pytest.approx(values.std(ddof=1))
     assert (diana["runs"], diana["reached"], diana["round"]) == ("1", "0", "")
     assert float(diana["worst_end"]) == pytest.approx(np.exp(-2.5))
+
+
+def test_a_row_has_no_setting_in_which_its_runs_differ(make_log, rows):
+    """Here the number of rounds, which sets no runs apart."""
+    logs = [make_log(rounds=50 + 10 * s, seed=s, rate=0.2) for s in (1, 2)]
+    logs += [make_log(method="diana", rounds=50)]
+    marina, diana = rows(*logs, "--target", "grad_norm_sq=1e-2")
+    assert (marina["runs"], marina["method.name"], diana["method.name"]) == ("2", "marina", "diana")
+    assert "run.rounds" not in marina and "run.seed" not in marina
+
+
+def test_a_run_that_has_no_row_yet_does_not_reach_the_target(logs, make_log, rows, command):
+    with h5py.File(logs[0]) as file:
+        none = {name: column[:0] for name, column in file["rounds"].items()}
+    logs += [make_log(seed=3, columns=none, attrs={"status": "running"})]
+    page = logs[0].with_name("page.html")
+    command("plot", *logs, "-o", page, "--target", "grad_norm_sq=1e-2")
+    cells = re.findall(r"<td>(.*?)</td>", page.read_text())
+    assert "2 of 3 runs reach it: ended at nan, 1 not complete" in cells
+    marina, _ = rows(*logs, "--target", "grad_norm_sq=1e-2")
+    assert (marina["runs"], marina["reached"], marina["at_start"]) == ("3", "2", "0")
 
 
 def test_latex_has_every_letter_of_our_names():

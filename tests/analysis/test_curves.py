@@ -59,6 +59,14 @@ def test_the_mean_begins_with_the_run_that_begins_first(make_log):
         assert curve.y[0] == curve.high[0] == 100
 
 
+def test_the_mean_has_every_row_also_where_x_stands_still(make_log):
+    """Rounds in which nobody sends are rows, too."""
+    columns = {"bits_up": 5000 * (np.arange(51) // 3 + 1)}
+    logs = [read(make_log(seed=s, rate=0.1 * s, columns=columns)) for s in (1, 3)]
+    curve = over_seeds(logs, Axis("bits_up", log=True), Y)
+    np.testing.assert_allclose(curve.y, np.exp(-0.2 * np.arange(51)), rtol=1e-12)
+
+
 def test_points_that_cannot_be_shown_are_left_out(make_log):
     values = np.array([1.0, 0.0, np.nan, -1.0, np.inf, 0.5])
     log = read(make_log(rounds=5, columns={"grad_norm_sq": values}))

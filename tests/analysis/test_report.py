@@ -16,6 +16,7 @@ import pytest
 from mpisim.analysis.costs import Target
 from mpisim.analysis.curves import Axis, over_seeds
 from mpisim.analysis.fleet_table import fleet_costs
+from mpisim.analysis.formatting import TEMPLATES
 from mpisim.analysis.link_model import ModelledSeconds
 from mpisim.analysis.report import decades
 from mpisim.analysis.report_data import DEADLINES, MOST
@@ -148,6 +149,22 @@ def test_targets_are_powers_of_ten_that_a_run_reaches(make_log, values, levels):
     assert [target.level for target in decades([log])] == pytest.approx(levels)
 
 
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
+def test_tables_are_sorted_also_with_runs_that_diverged():
+    """Whatever the order before: numbers, then inf and nan."""
+    script = TEMPLATES.joinpath("page.js").read_text()
+    [function] = re.findall(r"^function sortBy.*?^}", script, re.DOTALL | re.MULTILINE)
+    job = subprocess.run(["node", "-e", function + SORTED], capture_output=True, text=True)
+    assert job.stdout.split() == ["-4", "1e-07", "0.5", "2", "3", "inf", "nan", "nan"], job.stderr
+
+
+SORTED = """
+const texts = ["3", "nan", "1e-07", "inf", "2", "-4", "nan", "0.5"];
+const rows = texts.map((value) => ({cells: [{dataset: {value}, textContent: value}]}));
+const append = (...sorted) => sorted.forEach((row) => console.log(row.cells[0].textContent));
+const heading = {cellIndex: 0, getAttribute() {}, setAttribute() {}, parentNode: {cells: []}};
+sortBy({...heading, closest: () => ({tBodies: [{rows, append}]})});
+"""
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")

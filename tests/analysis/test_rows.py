@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mpisim.analysis.formatting import columns, escaped, table
-from mpisim.analysis.log_files import all_rows
+from mpisim.analysis.log_files import all_rows, to_parquet
 from mpisim.runs.log.reader import read, read_all
 
 
@@ -66,6 +66,13 @@ def test_parquet(make_log, written, result, monkeypatch, command):
     assert columns["log"] == [path.name] * 5 and columns["seed"] == [1] * 5
     for name in ("round", "bits_up", "grad_norm_sq", "seconds"):
         assert columns[name] == expected[name].tolist()
+
+
+def test_parquet_has_steps_that_are_numbers_and_texts(make_log):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    logs = [make_log(rounds=0, stepsize=step) for step in ("0.5", '"theory"')]
+    written = parquet.read_table(io.BytesIO(to_parquet(all_rows(read_all(logs)))))
+    assert written["method.stepsize"].to_pylist() == ["0.5", "theory"]
 
 
 STEPS = ('"theory"', "{ theory = 4.0 }", "0.5")

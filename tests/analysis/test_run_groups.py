@@ -97,6 +97,19 @@ def test_other_content_of_the_data_sets_runs_apart(make_log):
     texts = [f"non-convex loss on mine.txt sha256:{digit * 8}" for digit in "12"]
     paths = [make_log(seed=s, attrs={"problem": text}) for s, text in enumerate(texts)]
     assert labels(*paths) == ["data sha256 = 11111111", "data sha256 = 22222222"]
+    both = [f"{texts[0]}, tested on my.t sha256:{digit * 8}" for digit in "34"]
+    assert len(set(labels(*(make_log(attrs={"problem": text}) for text in both)))) == 2
+
+
+def test_as_many_workers_as_ranks_set_runs_apart(make_log):
+    """Without the key ``problem.workers`` the experiment does not say how many there were."""
+    paths = [make_log(seed=n, attrs={"workers": n, "ranks": n}) for n in (2, 7)]
+    for path in paths:
+        with h5py.File(path, "r+") as file:
+            file.attrs["config"] = file.attrs["config"].replace("workers = 5\n", "")
+    assert labels(*paths) == ["n = 2", "n = 7"]
+    with pytest.raises(InputError, match=r"differ in problem\.workers: 2 and 7"):
+        one_setting(read_all(paths))
 
 
 @pytest.mark.parametrize(

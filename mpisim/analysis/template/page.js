@@ -217,7 +217,7 @@ function sortBy(heading) {
   const order = new Intl.Collator("en", {numeric: true});
   const compare = (a, b) => {
     const [p, q] = [a, b].map((row) => row.cells[column]);
-    const both = "value" in p.dataset && "value" in q.dataset;
+    const both = isFinite(p.dataset.value) && isFinite(q.dataset.value);  // not nan, inf, texts
     return both ? p.dataset.value - q.dataset.value : order.compare(p.textContent, q.textContent);
   };
   body.append(...[...body.rows].sort((a, b) => down ? compare(b, a) : compare(a, b)));
