@@ -102,7 +102,8 @@ def run(
     ------
     InputError
         If the experiment, or the name of the log, is not valid. A run that diverges raises
-        nothing; its status is "diverged".
+        nothing; its status is "diverged". Nor does one that Ctrl-C or SIGTERM stops: its status is
+        "interrupted" or "terminated", and the script goes on.
     """
     used = comm or all_ranks()
     path = None if log is None else require_log_name(Path(log), "log")

@@ -261,9 +261,11 @@ def run_job(folder: Path, plugins: Sequence[str], trials: Sequence[Trial]) -> No
     )
     try:
         _, printed = job.communicate(timeout=SECONDS)
-    except subprocess.TimeoutExpired:
+    except BaseException as error:
         os.killpg(job.pid, signal.SIGKILL)
         job.communicate()
+        if not isinstance(error, subprocess.TimeoutExpired):
+            raise
         late = f"runs on {RANKS} ranks have not ended after {SECONDS:g} s"
         raise Broken(f"{late}: do all ranks exchange?") from None
     demand(job.returncode == 0, _reason(printed) or f"mpirun ended with {job.returncode}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import signal
+import subprocess
 import sys
 import tomllib
 from importlib import import_module
@@ -21,6 +23,7 @@ from mpisim.problems.data.sample import write_sample
 from mpisim.testing import assert_all, check, problem_checks
 from mpisim.testing.method import finds_gradient
 from mpisim.testing.new import create
+from mpisim.testing.runs import run_job
 from tests.comm.jobs import ended
 from tests.helpers import sampled, some_of
 from tests.resumes import KEYS
@@ -150,6 +153,26 @@ def test_what_is_made_passes_mpisim_check_on_several_ranks(made):
     for subject in (CHECKED[file] for file in files[:-1]):
         for what in ("run in two parts", "same log on 3 ranks", "begun on 1 rank and ended on 3"):
             assert any(line.startswith(f"ok      {subject}: ") and what in line for line in lines)
+
+
+def test_an_interrupt_ends_the_job_that_check_started(tmp_path, monkeypatch):
+    """Its mpirun is in a session of its own, where Ctrl-C does not reach it."""
+    sleeper = tmp_path / "mpirun"
+    sleeper.write_text("#!/bin/sh\nexec sleep 60\n")
+    sleeper.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    started, communicate = [], subprocess.Popen.communicate
+
+    def interrupted(job, *words, **named):
+        started.append(job)
+        if len(started) == 1:
+            raise KeyboardInterrupt
+        return communicate(job, *words, **named)
+
+    monkeypatch.setattr("subprocess.Popen.communicate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_job(tmp_path, [], [])
+    assert started[0].returncode == -signal.SIGKILL
 
 
 def test_what_is_made_passes_its_tests_and_ruff(made):
