@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import os
+import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +20,7 @@ from mpisim.runs import loop
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.log.writer import locked
 from mpisim.runs.record import Output
-from mpisim.runs.stop import StopSignals
+from mpisim.runs.stop import COMPLETE, StopSignals
 from mpisim.runs.sweep import executor, grid
 from mpisim.runs.sweep.points import Point, Spread
 
@@ -114,6 +115,8 @@ def run(
         made = experiment if isinstance(experiment, Experiment) else _made_of(experiment)
         with StopSignals("resume=True continues") as signals, locked(used, path):
             end = loop.run_on_its_ranks(made, used, output, signals)
+        if signals.received and end.status in COMPLETE:  # it came after the last look at it
+            signal.raise_signal(signals.received)
         rows, attributes = used.bcast((end.columns, end.attributes))
         return Result(end.status, end.x, rows, attributes, path)
 

@@ -28,6 +28,7 @@ from mpisim.runs import api
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.labels import Tables
 from mpisim.runs.log.reader import read
+from mpisim.runs.stop import EXIT_CODES, STOPPED
 
 FIRST, LAST = 7, 16  # rounds of the first part, and of the run
 RANKS = 3
@@ -121,7 +122,9 @@ def run(tables: Tables, log: Path, comm: Any = None, rounds: int = LAST, **how: 
     """Run an experiment on ``comm``, by default in this process."""
     tables = tables | {"run": tables["run"] | {"rounds": rounds}}
     with without_remarks():  # that a compressor is biased, say, is no mistake
-        api.run(Experiment.from_dict(tables), comm or OneProcess(), log, **how)  # type: ignore[arg-type]
+        ended = api.run(Experiment.from_dict(tables), comm or OneProcess(), log, **how)  # type: ignore[arg-type]
+    if ended.status in STOPPED:  # the signal is for all the checks
+        signal.raise_signal(EXIT_CODES[ended.status] - 128)
 
 
 def require_same(log: Path, other: Path) -> None:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 import weakref
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ import h5py
 import numpy as np
 import pytest
 
+import mpisim
 from mpisim.analysis.tune import best
 from mpisim.cli import main
 from mpisim.comm.clock import Clock
@@ -20,6 +22,8 @@ from mpisim.core.errors import Diverged, InputError
 from mpisim.runs import ctrl_c
 from mpisim.runs.loop import Poll
 from mpisim.runs.stop import StopSignals
+from mpisim.testing.new import create
+from mpisim.testing.runs import LAST
 from tests.comm.jobs import HANG_SECONDS
 from tests.helpers import attributes, before_row, columns, forged, run_tables, some_of, table
 from tests.resumes import differences
@@ -49,6 +53,23 @@ def test_a_run(number, cause, status, tmp_path, monkeypatch, capfd):
     assert result and out == ""
     assert attributes(log)["status"] == status and columns(log)["round"][-1] == int(result[1])
     assert main(["run", str(tmp_path / "x.toml"), "--out", log, "--resume"]) == 0
+
+
+def test_a_signal_too_late_for_a_run_goes_to_the_script(tmp_path, monkeypatch):
+    last = tomllib.loads(BASE)["run"]["rounds"]
+    before_row(monkeypatch, lambda k: k == last and os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        mpisim.run(tomllib.loads(BASE), log=tmp_path / "log.h5")
+    assert attributes(tmp_path / "log.h5")["status"] == "done"
+
+
+@pytest.mark.parametrize("at", [1, LAST])
+def test_a_signal_ends_mpisim_check(at, tmp_path, monkeypatch, capfd):
+    """Whether it stops one of its runs or comes too late for it."""
+    path, _ = create("compressor", "mine", tmp_path)
+    before_row(monkeypatch, lambda k: k == at and os.kill(os.getpid(), signal.SIGTERM))
+    assert main(["check", str(path)]) == 143
+    assert capfd.readouterr().err.splitlines()[-1] == "mpisim: stopped by SIGTERM"
 
 
 BEFORE = {  # the rounds of a run, and instead of any: where a signal comes
