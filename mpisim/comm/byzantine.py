@@ -30,7 +30,8 @@ class Server:
 
     aggregate : "mean"; "median" or "trimmed-mean" of each coordinate (Yin et al., 2018);
         "geometric-median", by smoothed Weiszfeld steps (RFA: Pillutla et al., 2022);
-        "centered-clipping" around the coordinates' median (Karimireddy et al., 2021)
+        "centered-clipping" (Karimireddy et al., 2021), here around the coordinates' median, there
+        around the aggregate of the round before
     trim : of a trimmed mean: the share of values that is left out at each end, rounded down
     clip : of centered clipping: the radius
     steps : of "geometric-median" and "centered-clipping"

@@ -31,9 +31,9 @@ class RankK(Compressor):
     loss: a message has min(k (a + b), a b) values for each.
 
     |C(X) - X|_F^2 is the sum of the squared singular values from the (k+1)-th on. So alpha is
-    k / min(a, b) for an a x b matrix (Safaryan et al., 2021, A.3.2), with equality if all singular
-    values are equal. It is 1 for a matrix that is sent itself. For several matrices it is the least
-    of them. Nothing is drawn or shared by the workers: C is biased, and A and B are not
+    k / min(a, b) for an a x b matrix (PermK paper, G.1, by FedNL's A.3.2), with equality if all
+    singular values are equal. It is 1 for a matrix that is sent itself. For several matrices it is
+    the least of them. Nothing is drawn or shared by the workers: C is biased, and A and B are not
     defined. zeta = d, as the product of the factors may be dense.
 
     The matrices are those of the problem's x (of a network, its tensors) or, if the problem has

@@ -24,7 +24,8 @@ class Smooth(Compressor):
     inner : any compressor whose workers draw independently
     rank : r, 1 <= r < d: L_i is replaced by the over-approximation of SAQ, A.3, with the top r
         eigenpairs, sum_{k <= r} (lambda_k - l) u_k u_k^T + l I, l = lambda_{r+1}
-    approximation : "diagonal": L_i is replaced by Diag(sum_k |L_i;jk|), which is above it (A.3)
+    approximation : "diagonal": L_i is replaced by Diag(sum_k |L_i;jk|), which is above it. (A.3 has
+        the idea of a diagonal matrix, and does not say which.)
 
     L_i are the smoothness matrices of the problem (`mpisim.theory.smoothness.matrices`). Before
     round 0 each worker sends L_i^{1/2} as d^2 values; with ``rank``, as the r d + 1 values of

@@ -261,8 +261,8 @@ class RandTau(SeededCompressor):
     tau : expected number of coordinates sent, above 0 and at most d; d / n unless given
 
     omega = d / tau - 1, zeta = tau, cal-L(C, L) = (d / tau - 1) max_j L_jj, exactly. Workers draw
-    independently, and the server redraws their coordinates: a message is the values. The papers
-    charge 32 tau bits for any draw.
+    independently, and the server redraws their coordinates: a message is the values. The paper
+    bits are 32 tau for any draw, as SAQ's published code charges.
     """
 
     lazy, random_length = False, True

@@ -86,8 +86,9 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
     noise : s >= 0; 0 makes all f_i the same
     noise_b : s of nu_i^b alone, s unless given. With noise = 0, f_i = phi + b_i^T x (Example 2)
     factors : nu_i^s is multiplied by the first in a first group of neighbouring workers, by the
-        second in the next, and so on; groups as even as possible. [1, 3] is the task of Appendix M,
-        with A in one half and B in the other
+        second in the next, and so on; groups as even as possible. [1, 3] has A in one half and B
+        in the other, as in Appendix M, but there A >= 0, and here a small lambda leaves A an
+        eigenvalue below 0
     lambda : > 0; f is strongly convex with mu = lambda, the f_i need not be convex
 
     The scalars of all n workers are functions of (seed, worker) and drawn on every rank, so f is

@@ -213,8 +213,10 @@ def canita(setting: Setting, p: float, alpha: float) -> Step:
         Phi_k = eta / theta_{k-1}^2 (F_k / p + M H_k) + X_k / 2
 
     does not grow: (1 - p theta_k) / theta_k^2 and (1 - alpha / 4) / theta_k^2 are at most
-    1 / theta_{k-1}^2. So F_k = O(1 / (p eta k^2)). With p = 1 / (1 + b) that is the abstract's
-    order, in which L stands with 1 + sqrt(omega^3 / n).
+    1 / theta_{k-1}^2. So F_k = O(X_0 / (p eta k^2) + (a / k)^2 (F_0 + p M H_0)). With the p and
+    alpha of "theory" the first term is of the abstract's order, L (1 + sqrt(omega^3 / n)) / k^2,
+    for omega <= n, and of the order L omega^2 / (n k^2) beyond. The second, with a = 8 (1 + omega),
+    needs omega / epsilon^(1/2) rounds, where the abstract has omega / epsilon^(1/3).
     """
     for_convex(setting, "CANITA")
     ratio = p / alpha

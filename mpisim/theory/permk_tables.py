@@ -52,7 +52,7 @@ def constants(case: Case) -> list[tuple[str, float, float, str]]:
 
 
 def table_3(case: Case) -> list[tuple[Choice, str]]:
-    """Rounds with the parameters of the experiments (A.1): K = ceil(d/n), p = zeta / d."""
+    """Rounds with K = ceil(d/n), of the experiments (A.1), and p = zeta / d, of their code."""
     s = case.setting
     k = _k(s)
     return [

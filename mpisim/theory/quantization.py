@@ -49,8 +49,8 @@ def varying_steps(diagonal: np.ndarray, beta: float, n_mu: float = 0.0) -> np.nd
     """h_j of quantization with varying steps, |h^-1| = beta, shape (d,): SAQ, (25) and (28).
 
     h_j = (1/beta) sqrt(sum_l w_l / w_j), with w_j = L_jj for DCGD+ and
-    sqrt(1 + A_j^2), A_j = L_jj / (n mu), for DIANA+. (28) minimises sum_j (1 + A_j^2) h_j^2, the
-    square of the last bound before (27); (27) itself has 1 + A_j there.
+    sqrt(1 + A_j^2), A_j = L_jj / (n mu), for DIANA+. (28) minimises sum_j (1 + A_j^2) h_j^2, half
+    the square of the second bound in the minimum before (27); (27) is the first, with 1 + A_j.
     """
     weights = np.sqrt(n_mu * n_mu + diagonal * diagonal)
     return _where_sent(weights, lambda w: np.sqrt(w.sum() / w) / beta)

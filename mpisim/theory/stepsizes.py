@@ -17,12 +17,12 @@ THEOREMS = package_table(__file__, "theorems.toml")
 
 
 def marina_probability(zeta: float, d: int) -> float:
-    """p = zeta_Q / d: MARINA, Corollary 2.1 (and C.2)."""
+    """p = zeta_Q / d: MARINA, Corollary 2.1, also under PL."""
     return min(1.0, zeta / d)
 
 
 def vr_marina_probability(zeta: float, d: int, b: int, full: int) -> float:
-    """p = min(zeta_Q / d, b' / (m + b')): MARINA, Corollary 3.1 (and D.2).
+    """p = min(zeta_Q / d, b' / (m + b')): MARINA, Corollary 3.1, also under PL.
 
     ``full``: samples in the gradient of a round with c_k = 1, m, or b online (Corollary 3.2).
     """
@@ -30,7 +30,7 @@ def vr_marina_probability(zeta: float, d: int, b: int, full: int) -> float:
 
 
 def pp_marina_probability(zeta: float, d: int, r: int, n: int) -> float:
-    """p = zeta_Q r / (d n): MARINA, Corollary 4.1 (and E.2)."""
+    """p = zeta_Q r / (d n): MARINA, Corollary 4.1, also under PL."""
     return min(1.0, zeta * r / (d * n))
 
 
@@ -174,7 +174,8 @@ def vr_marina(setting: Setting, p: float, b: float) -> Step:
 
     MARINA, Theorems 3.1 and 3.2; L^2 and cal-L^2 are the means of L_i^2 and cal-L_i^2. ``b`` is
     b', or infinity if a minibatch is all samples, so that cal-L = 0 (below Assumption 3.1).
-    Under PL Theorems D.2 and D.4: min(the same with 2 (1-p) for 1-p, p / (2 mu)).
+    Under PL min(the same with 2 (1-p) for 1-p, p / (2 mu)), which is derived: of Theorems D.2 and
+    D.4 only the entry in Table 2 was at hand.
     """
     omega, L = omega_of(setting, "VR-MARINA"), setting.L_rms
     variance = omega * power(L, 2) + (1 + omega) * power(setting.cal_L_rms, 2) / b
@@ -185,7 +186,8 @@ def vr_marina(setting: Setting, p: float, b: float) -> Step:
 def pp_marina(setting: Setting, p: float, r: int) -> Step:
     """gamma = 1 / (L (1 + sqrt((1-p) (1+omega) / (p r)))): MARINA, Theorem 4.1.
 
-    Under PL Theorem E.2: min(1 / (L (1 + sqrt(2 (1-p) (1+omega) / (p r)))), p / (2 mu)).
+    Under PL min(1 / (L (1 + sqrt(2 (1-p) (1+omega) / (p r)))), p / (2 mu)), which is derived: of
+    Theorem E.2 only the entry in Table 2 was at hand.
     """
     omega, L = omega_of(setting, "PP-MARINA"), setting.L_rms
     gamma = 1 / (L * (1 + sqrt(setting.factor * (1 - p) * (1 + omega) / (p * r))))

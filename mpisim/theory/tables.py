@@ -278,7 +278,10 @@ def _quoted(case: Case) -> list[Guarantee]:
         if case.big_b is not None:
             table.append(quoted(ONLINE, "DIANA", noisy, one_sample))
     if omega == 0:  # with G = 0: several stochastic gradients between two exchanges
-        table.insert(1, quoted(ALL, "FedCOMGATE", unit, Cost(zeta, comgate_calls / round_up(unit))))
+        cost = Cost(zeta, comgate_calls / round_up(unit))
+        table.insert(1, quoted(ALL, "FedCOMGATE", unit, cost))
+        if case.big_b is not None:
+            table.append(quoted(ONLINE, "FedCOMGATE", unit, cost))
     if case.r is not None and (table_1 or _steph(case)):
         table.append(quoted(PART, f"FedSTEPH, r = {r}", steph, Cost(r / n * zeta, r / n)))
     if s.cal_L_max is not None:  # omega, in the Euclidean norm, is not DIANA+'s

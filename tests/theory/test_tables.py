@@ -65,6 +65,15 @@ def test_table_2_by_hand():
     assert sources == {"1 / L", "Theorem 2.2", "Theorem D.2"}
 
 
+@pytest.mark.parametrize("keys", [{}, {"condition": "PL", "mu": 0.01}])
+def test_fedcomgate_has_a_row_for_finite_sums_and_one_online(keys):
+    """Both tables print the same numbers twice, in the setups (1) and (1)+(6)."""
+    rows = by_name(case(omega=0.0, zeta=8.0, big_b=10, **keys))
+    one, online = (rows[f"{setup} FedCOMGATE"] for setup in ("(1)", "(1)+(6)"))
+    assert (online.rounds, online.calls) == (one.rounds, one.calls)
+    assert "(1)+(6) FedCOMGATE" not in by_name(case(big_b=10, **keys))
+
+
 @estimator("marina-by-another-name")
 class Heir(Marina):
     pass

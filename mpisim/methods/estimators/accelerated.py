@@ -89,7 +89,8 @@ class Canita(DianaFamily):
     x^k is w^k. All points start at x^0, and shifts at 0. A worker sends two messages a round.
 
     Of the paper only the abstract was at hand. So these lines, theta_k and the step "theory" are
-    derived (`mpisim.theory.derived`), with a rate of the abstract's order; the paper's may differ.
+    derived (`mpisim.theory.derived`), and the paper's may differ: the rate here is of the
+    abstract's order only for omega <= n, and only in the term of |x^0 - x*|^2.
     """
 
     p: float | Theory = "theory"
