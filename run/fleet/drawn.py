@@ -125,7 +125,7 @@ def claim_deadlines(logs: Sequence[Log]) -> Iterator[Claim]:
         _faster(country, *(table(logs, line, country)[FREE] for line in (THIRTY, EVERY)))
         for country in COUNTRIES
     ]
-    text = "FedAvg with 30 of 100 clients reaches 1e-4 before FedAvg with all"
+    text = "where nobody is late, FedAvg with 30 of 100 clients reaches 1e-4 before FedAvg with all"
     yield state(text, "", SIMULATED, evidence)
 
 
