@@ -119,7 +119,7 @@ def _cell_of(folder: Path, result: Result) -> Any:
 def _first_row(picture: Any) -> Any:
     """The first of two rows of panels, cut where lines near the middle are blank; else all."""
     top, stop = int(0.45 * picture.height), int(0.58 * picture.height)
-    blank = (np.asarray(picture)[top:stop] > 250).all((1, 2)).nonzero()[0]
+    blank = np.flatnonzero((np.asarray(picture)[top:stop] > 250).all(axis=(1, 2)))
     return picture.crop((0, 0, picture.width, top + blank[-1])) if blank.size else picture
 
 
