@@ -64,11 +64,11 @@ def write(study: Study, path: Path) -> Path:
 
 
 def contents(study: Study, out: Path) -> dict[str, bytes]:
-    """{name in the archive: content}; the study, without an old ``out``, is a folder."""
+    """{name in the archive: content}; the study is a folder of its name, without an old ``out``."""
     results, folder = of_study(study.folder), study.folder.resolve()
     modules = _modules(study, results)
-    found = [path for path in sorted(folder.rglob("*")) if path.is_file() and path != out.resolve()]
-    inside = [path.relative_to(folder) for path in found]
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path != out.resolve()]
+    inside = [path.relative_to(folder) for path in paths]
     files = {
         f"{folder.name}/{path.as_posix()}": (folder / path).read_bytes()
         for path in inside

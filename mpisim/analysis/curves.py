@@ -172,10 +172,13 @@ def over_seeds(logs: Sequence[Log], x: Axis, y: Axis, over: Collection[str] = ()
     to_x, to_y = (np.log if axis.log else np.asarray for axis in (x, y))
     from_y = np.exp if y.log else np.asarray
     grid = common_grid([xs for xs, *_ in runs], x.log)
-    # of equal x, which may stand still, a row is its number
-    place = to_x if grid is not runs[0][0] else lambda x: np.arange(len(x))
-    at = place(grid)
-    rows = [np.interp(at, place(xs), to_y(ys), left=float(to_y(start))) for xs, ys, start in runs]
+    at = to_x(grid)
+    rows = [
+        to_y(ys)  # of equal x, which may stand still, interpolation would drop rows
+        if np.array_equal(xs, grid)
+        else np.interp(at, to_x(xs), to_y(ys), left=float(to_y(start)))
+        for xs, ys, start in runs
+    ]
     mean, spread = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1)
     return Curve(grid, from_y(mean), from_y(mean - spread), from_y(mean + spread))
 

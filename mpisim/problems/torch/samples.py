@@ -69,8 +69,8 @@ def pooled(images: np.ndarray, size: int) -> np.ndarray:
         return images
     h, w = images.shape[2:]
     require(size <= min(h, w), "problem.pool", size, f"at most {min(h, w)}, an image's side")
-    whole = images[..., : h // size * size, : w // size * size]
-    blocks = whole.reshape(*images.shape[:2], h // size, size, w // size, size)
+    cropped = images[..., : h // size * size, : w // size * size]
+    blocks = cropped.reshape(*images.shape[:2], h // size, size, w // size, size)
     return np.rint(blocks.mean(axis=(3, 5))).astype(np.uint8)
 
 
