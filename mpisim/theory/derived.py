@@ -143,7 +143,7 @@ def rand_diana(setting: Setting, p: float) -> Step:
     """
     if setting.convex and setting.condition != "PL":
         step = stepsizes.diana_convex(setting)
-        return dataclasses.replace(step, source=f"Rand-DIANA by the proof of {step.source}")
+        return dataclasses.replace(step, source=f"derived for Rand-DIANA as in {step.source}")
     if setting.A is None:
         raise theorem_only_for("Rand-DIANA", "unbiased compressors")
     theta = 1 - sqrt(1 - p)

@@ -54,7 +54,7 @@ def marina(e, r):
 
 
 def marina_pl(e, r):
-    """PermK paper, Theorem 5; MARINA, Theorems 2.2, D.2, E.2."""
+    """PermK paper, proof of Theorem 5, for all of the family."""
     return r.f - f_star(e) + e.step.gamma / e.estimator.p * r.error
 
 
