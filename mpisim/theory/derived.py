@@ -31,10 +31,13 @@ def fedavg(setting: Setting, K: int, eta_g: float, mu: float = 0.0) -> Step:
     f falls by gamma/2 |grad f(x)|^2 in a round, less gamma/2 eta_l^2 K (K - 1) times the mean of
     (L_max + mu)^2 |grad f_i(x)|^2: the floor that FedAvg has where clients differ.
     """
-    without_pl(setting, "FedAvg")
-    _require_plain(setting, "FedAvg and FedProx")
-    bounds = [eta_g * K * setting.c.L] + [K * (setting.L_max + mu)] * (K > 1)
-    return Step(1 / max(bounds), "derived for FedAvg: 1 / (K max(L_max + mu, eta_g L))")
+    who, bounds, formula = "FedProx" if mu else "FedAvg", [eta_g * K * setting.c.L], "eta_g L"
+    without_pl(setting, who)
+    _require_plain(setting, who)
+    if K > 1:
+        bounds.append(K * (setting.L_max + mu))
+        formula = "K max(L_max + mu, eta_g L)" if mu else "K max(L_max, eta_g L)"
+    return Step(1 / max(bounds), f"derived for {who}: 1 / ({formula})")
 
 
 def scaffold(setting: Setting, K: int, eta_g: float) -> Step:
