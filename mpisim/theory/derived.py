@@ -6,7 +6,7 @@ paper, for smooth f,
     f(x+) <= f(x) - gamma/2 |grad f(x)|^2 - (1/(2 gamma) - L/2) |D|^2 + gamma/2 |g - grad f(x)|^2.
 
 Each derivation bounds the last term by an error that contracts, and adds a multiple of it to f, so
-that nothing is left of |D|^2. `tests/theory/test_derived.py` checks each in runs. E is omitted.
+that nothing is left of |D|^2. Tests check each in runs. E is omitted.
 """
 
 from __future__ import annotations
