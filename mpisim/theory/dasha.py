@@ -143,10 +143,10 @@ def _step(
         rates.append(rate)
     gamma, formula = 1 / (setting.c.L + sqrt(square)), f"1 / (L + sqrt({formula}))"
     if not pl:
-        return Step(gamma, f"{who}: {formula}")
+        return Step(gamma, f"derived for {who}: {formula}")
     names = ", ".join(f"{name} / (2 mu)" for name, _ in rates)
     gamma = min(gamma, *(q / (2 * setting.mu) for _, q in rates))
-    return Step(gamma, f"{who} (PL): min({formula}, {names})")
+    return Step(gamma, f"derived for {who} (PL): min({formula}, {names})")
 
 
 def dasha_row(case: Case, step: Step) -> Guarantee:
@@ -180,5 +180,5 @@ def _row(
     case: Case, setup: str, name: str, step: Step, costs: tuple[Cost, Cost], kind: Kind = "bound"
 ) -> Guarantee:
     """A row for g_i^0 = h_i^0; "order" where it holds down to a floor that sigma^2 decides."""
-    source = 'step size, start = "dense"' if kind == "bound" else "step size, above the floor"
+    source = "derived here, " + ('start = "dense"' if kind == "bound" else "above the floor")
     return guarantee(setup, name, rounds(case, step), costs, kind, source)

@@ -6,7 +6,7 @@ paper, for smooth f,
     f(x+) <= f(x) - gamma/2 |grad f(x)|^2 - (1/(2 gamma) - L/2) |D|^2 + gamma/2 |g - grad f(x)|^2.
 
 Each derivation bounds the last term by an error that contracts, and adds a multiple of it to f, so
-that nothing is left of |D|^2. `tests/theory/test_derived.py` checks each in runs. E is omitted.
+that nothing is left of |D|^2. Tests check each in runs. E is omitted.
 """
 
 from __future__ import annotations
@@ -31,10 +31,13 @@ def fedavg(setting: Setting, K: int, eta_g: float, mu: float = 0.0) -> Step:
     f falls by gamma/2 |grad f(x)|^2 in a round, less gamma/2 eta_l^2 K (K - 1) times the mean of
     (L_max + mu)^2 |grad f_i(x)|^2: the floor that FedAvg has where clients differ.
     """
-    without_pl(setting, "FedAvg")
-    _require_plain(setting, "FedAvg and FedProx")
-    bounds = [eta_g * K * setting.c.L] + [K * (setting.L_max + mu)] * (K > 1)
-    return Step(1 / max(bounds), "derived for FedAvg: 1 / (K max(L_max + mu, eta_g L))")
+    who, bounds, formula = "FedProx" if mu else "FedAvg", [eta_g * K * setting.c.L], "eta_g L"
+    without_pl(setting, who)
+    _require_plain(setting, who)
+    if K > 1:
+        bounds.append(K * (setting.L_max + mu))
+        formula = "K max(L_max + mu, eta_g L)" if mu else "K max(L_max, eta_g L)"
+    return Step(1 / max(bounds), f"derived for {who}: 1 / ({formula})")
 
 
 def scaffold(setting: Setting, K: int, eta_g: float) -> Step:
@@ -143,7 +146,7 @@ def rand_diana(setting: Setting, p: float) -> Step:
     """
     if setting.convex and setting.condition != "PL":
         step = stepsizes.diana_convex(setting)
-        return dataclasses.replace(step, source=f"Rand-DIANA by the proof of {step.source}")
+        return dataclasses.replace(step, source=f"derived for Rand-DIANA as in {step.source}")
     if setting.A is None:
         raise theorem_only_for("Rand-DIANA", "unbiased compressors")
     theta = 1 - sqrt(1 - p)

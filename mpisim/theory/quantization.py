@@ -93,7 +93,7 @@ def block_steps(
 
 
 def probabilities(diagonal: np.ndarray, tau: float, n_mu: float = 0.0) -> np.ndarray:
-    """p_j of rand-tau+, sum_j p_j = tau, shape (d,): Safaryan et al. (2021), Section 5.3.
+    """p_j of rand-tau+, sum_j p_j = tau, shape (d,): SAQ, B.4, by Safaryan et al. (2021).
 
     p_j = L'_j / (L'_j + rho), L'_j = L_jj for DCGD+ and 1 + L_jj / (n mu) for DIANA+, which makes
     (1/p_j - 1) L'_j the same for all j. Coordinates with L'_j = 0 have p_j = 0; if at most tau

@@ -41,15 +41,16 @@ def gradient_descent(setting: Setting) -> Step:
 
 
 def scaffnew(setting: Setting) -> Step:
-    """gamma = 1 / L_max, for convex f_i and any p (Mishchenko et al., 2022).
+    """gamma = 1 / L_max, for convex f_i and any p.
 
-    With mu > 0, f_i mu-strongly convex and x* the minimiser, a step of Scaffnew multiplies the mean
-    of |x_i - x*|^2 + (gamma / p)^2 |h_i - grad f_i(x*)|^2 by max(1 - gamma mu, 1 - p^2) at most.
+    Derived: `compressed_scaffnew` with s = n. With mu > 0, f_i mu-strongly convex and x* the
+    minimiser, a step of Scaffnew multiplies the mean of
+    |x_i - x*|^2 + (gamma / p)^2 |h_i - grad f_i(x*)|^2 by max(1 - gamma mu, 1 - p^2) at most.
     """
     for_convex(setting, "Scaffnew")
     if setting.omega != 0:
         raise theorem_only_for("Scaffnew", "uncompressed messages")
-    return Step(1 / setting.L_max, "Scaffnew: 1 / L_max")
+    return Step(1 / setting.L_max, "derived for Scaffnew: 1 / L_max")
 
 
 def compressed_scaffnew(setting: Setting, who: str) -> Step:
@@ -70,16 +71,16 @@ def compressed_scaffnew(setting: Setting, who: str) -> Step:
     eta cancels V. With s = n this is Scaffnew. Who of the others takes part changes nothing.
     """
     for_convex(setting, who)
-    return Step(1 / setting.L_max, f"{who}: 1 / L_max")
+    return Step(1 / setting.L_max, f"derived for {who}: 1 / L_max")
 
 
 def dcgd(setting: Setting) -> Step:
-    """gamma = 1 / (L + 2 cal-L_max / n): SAQ, Theorem 1; cal-L_max as in `_smoothness_aware`."""
+    """gamma = 1 / (L + 2 cal-L_max / n): SAQ, Theorem 1, by its proof, C.1: `_smoothness_aware`."""
     return _smoothness_aware(setting, "DCGD", 1, 2)
 
 
 def diana_convex(setting: Setting) -> Step:
-    """gamma = 1 / (L + 6 cal-L_max / n): SAQ, Theorem 2; cal-L_max as in `_smoothness_aware`."""
+    """gamma = 1 / (L + 6 cal-L_max / n): SAQ, Theorem 2, by its proof, C.2: `_smoothness_aware`."""
     return _smoothness_aware(setting, "DIANA", 2, 6)
 
 
@@ -107,34 +108,33 @@ def _smoothness_aware(setting: Setting, who: str, theorem: int, factor: int) -> 
     else:
         who += "+"
     gamma = 1 / (setting.c.L + factor * cal_L_max / setting.n)
-    return Step(gamma, f"SAQ, Theorem {theorem} ({who}): 1 / (L + {factor} {letters} / n)")
+    formula = f"1 / (L + {factor} {letters} / n)"
+    return Step(gamma, f"SAQ, proof of Theorem {theorem} ({who}): {formula}")
 
 
 def diana_nonconvex(setting: Setting) -> Step:
     """gamma = 1 / (10 L sqrt(1 + omega/n) (1 + omega + 1)), L = max L_i.
 
-    VR-DIANA's non-convex step (Horvath et al., 2019) with m = 1, as in the published MARINA
-    experiments.
+    That of MARINA's published code: `vr_diana` with m = 1.
     """
     omega = omega_of(setting, "DIANA")
     without_pl(setting, "DIANA")
     gamma = 1 / (10 * setting.L_max * sqrt(1 + omega / setting.n) * (omega + 2))
     formula = "1 / (10 L_max sqrt(1 + omega/n) (omega + 2))"
-    return Step(gamma, f"VR-DIANA with m = 1, non-convex: {formula}")
+    return Step(gamma, f"MARINA, published code, DIANA: {formula}")
 
 
 def vr_diana(setting: Setting, m: float) -> Step:
     """gamma = 1 / (10 L sqrt(1 + omega/n) (m^(2/3) + omega + 1)), L = max L_i.
 
-    VR-DIANA, non-convex (Horvath et al., 2019), as in the published MARINA experiments:
-    ``m`` counts minibatches, m / b'.
+    That of MARINA's published code: ``m`` counts minibatches, m / b'.
     """
     omega = omega_of(setting, "VR-DIANA")
     without_pl(setting, "VR-DIANA")
     spread = sqrt(1 + omega / setting.n)
     gamma = 1 / (10 * setting.L_max * spread * (power(cbrt(m), 2) + omega + 1))
     formula = "1 / (10 L_max sqrt(1 + omega/n) ((m/b')^(2/3) + omega + 1))"
-    return Step(gamma, f"VR-DIANA, non-convex: {formula}")
+    return Step(gamma, f"MARINA, published code, VR-DIANA: {formula}")
 
 
 def marina(setting: Setting, p: float, theorem: MarinaTheorem = "marina") -> Step:
@@ -174,8 +174,7 @@ def vr_marina(setting: Setting, p: float, b: float) -> Step:
 
     MARINA, Theorems 3.1 and 3.2; L^2 and cal-L^2 are the means of L_i^2 and cal-L_i^2. ``b`` is
     b', or infinity if a minibatch is all samples, so that cal-L = 0 (below Assumption 3.1).
-    Under PL min(the same with 2 (1-p) for 1-p, p / (2 mu)), which is derived: of Theorems D.2 and
-    D.4 only the entry in Table 2 was at hand.
+    Under PL min(the same with 2 (1-p) for 1-p, p / (2 mu)): derived as Theorem 5 in `marina_ab`.
     """
     omega, L = omega_of(setting, "VR-MARINA"), setting.L_rms
     variance = omega * power(L, 2) + (1 + omega) * power(setting.cal_L_rms, 2) / b
@@ -186,8 +185,7 @@ def vr_marina(setting: Setting, p: float, b: float) -> Step:
 def pp_marina(setting: Setting, p: float, r: int) -> Step:
     """gamma = 1 / (L (1 + sqrt((1-p) (1+omega) / (p r)))): MARINA, Theorem 4.1.
 
-    Under PL min(1 / (L (1 + sqrt(2 (1-p) (1+omega) / (p r)))), p / (2 mu)), which is derived: of
-    Theorem E.2 only the entry in Table 2 was at hand.
+    Under PL min(1 / (L (1 + sqrt(2 (1-p) (1+omega) / (p r)))), p / (2 mu)): derived likewise.
     """
     omega, L = omega_of(setting, "PP-MARINA"), setting.L_rms
     gamma = 1 / (L * (1 + sqrt(setting.factor * (1 - p) * (1 + omega) / (p * r))))
@@ -241,7 +239,7 @@ def locodl(setting: Setting, mu: float) -> Step:
     if setting.c.mu is None or mu > setting.c.mu:
         raise theorem_only_for("LoCoDL", "method.mu up to the problem's l2")
     omega_of(setting, "LoCoDL")
-    return Step(1 / max(setting.L_max - mu, mu), "LoCoDL: 1 / max(L_max - mu, mu)")
+    return Step(1 / max(setting.L_max - mu, mu), "derived for LoCoDL: 1 / max(L_max - mu, mu)")
 
 
 def theorem_only_for(method: str, cases: str) -> InputError:

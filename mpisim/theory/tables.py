@@ -1,6 +1,6 @@
 """The rows of Tables 1 and 2 of the MARINA paper that apply to an experiment.
 
-MARINA, VR-MARINA, PP-MARINA and GD have all constants of their theorems, and p of the corollaries.
+MARINA, VR-MARINA, PP-MARINA and GD have all constants (`rounds`), and p of the corollaries.
 The experiment's method gives its row itself, with its p (`Estimator.guarantees`); EF21 adds one.
 What the tables quote from other papers is an O(.) without constants: the constant is taken as 1,
 and factors that the tables leave out are added where the units need them. With L = max L_i,
@@ -97,7 +97,8 @@ def rounds(case: Case, step: Step) -> float:
     """The least K with which ``step`` guarantees epsilon, not rounded.
 
     Smooth f: (1/K) sum_k E|grad f(x^k)|^2 <= 2 Delta_0 / (gamma K) (PermK paper, Theorem 4). PL:
-    E f(x^K) - f(x*) <= (1 - gamma mu)^K Delta_0 (PermK paper, Theorem 5).
+    E f(x^K) - f(x*) <= (1 - gamma mu)^K Delta_0 (PermK paper, Theorem 5). The proofs are those of
+    all rows with a bound; MARINA's theorems have an O(.) in the main text.
     """
     if case.setting.condition == "nonconvex":
         return 2 * case.delta / (step.gamma * case.epsilon**2)
@@ -177,7 +178,7 @@ def marina(case: Case, p: float | None = None, theorem: MarinaTheorem = "marina"
 
 
 def vr_marina(case: Case, p: float | None = None, noise_b: float | None = None) -> Guarantee:
-    """VR-MARINA, finite sums: Theorem 3.1, or D.2 under PL; b' = 1 unless the method has one.
+    """VR-MARINA, finite sums: Theorem 3.1, derived under PL; b' = 1 unless the method has one.
 
     noise_b : b' in the step size, if it differs: infinite without sampling noise.
     """
@@ -189,21 +190,21 @@ def vr_marina(case: Case, p: float | None = None, noise_b: float | None = None) 
 
 
 def online(case: Case, p: float | None = None) -> Guarantee:
-    """VR-MARINA, online: Theorem 3.2, or D.4 under PL, for b >= sigma^2 / (n epsilon^2)."""
+    """VR-MARINA, online: Theorem 3.2, derived under PL, for b >= sigma^2 / (n epsilon^2)."""
     s, b, big_b = case.setting, case.b or 1, case.big_b or 1
     p = p or stepsizes.vr_marina_probability(s.zeta, s.d, b, big_b)
     step = stepsizes.vr_marina(s, p, b)
     costs = Cost(s.d, case.first_b or big_b), Cost(s.d, big_b).mixed(p, Cost(s.zeta, 2 * b))
     theorem, floor = "Theorem 3.2", "epsilon^2"
     if s.condition == "PL":
-        theorem, floor = "Theorem D.4", "mu epsilon"
+        theorem, floor = "derived here", "mu epsilon"
     name = f"VR-MARINA, b' = {b}, b = {big_b}"
     source = f"{theorem}, if b >= sigma^2 / (n {floor})"
     return guarantee(ONLINE, name, rounds(case, step), costs, "order", source)
 
 
 def pp_marina(case: Case, p: float | None = None) -> Guarantee:
-    """PP-MARINA: Theorem 4.1, or E.2 under PL. A client drawn twice sends twice, computes once."""
+    """PP-MARINA: Theorem 4.1, derived under PL. A client drawn twice sends twice, computes once."""
     s, r = case.setting, case.r or case.setting.n
     p = p or stepsizes.pp_marina_probability(s.zeta, s.d, r, s.n)
     step = stepsizes.pp_marina(s, p, r)
@@ -221,7 +222,7 @@ def ef21(case: Case) -> Guarantee:
 
 def derived(case: Case, name: str, step: Step, floats: float) -> Guarantee:
     """A method with a derived step, ``floats`` a round, and no error after its dense start."""
-    return _bound(case, ALL, name, step, 0, Cost(floats, case.m), "derived here")
+    return _bound(case, ALL, name, step, 0, Cost(floats, case.m))
 
 
 def _bound(
@@ -229,9 +230,11 @@ def _bound(
 ) -> Guarantee:
     """A row with its theorem's constants; exchanges after the first are dense with probability p.
 
-    source : the theorem's number unless given, of "MARINA, Theorem 3.1 (3.2 online): ..."
+    source : unless given, the theorem's number, of "MARINA, Theorem 3.1 (3.2 online): ...", or
+        "derived here"
     """
-    source = source or step.source.split(":")[0].split(" (")[0].removeprefix("MARINA, ")
+    theorem = step.source.split(":")[0].split(" (")[0].removeprefix("MARINA, ")
+    source = source or ("derived here" if theorem.startswith("derived") else theorem)
     dense = Cost(case.setting.d, case.m)
     costs = dense, dense.mixed(p, compressed)
     return guarantee(setup, name, rounds(case, step), costs, "bound", source)

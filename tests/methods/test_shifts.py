@@ -199,7 +199,7 @@ def test_trajectory_and_bits(s, c):
 
 def test_the_step_of_convex_functions():
     settings = tables({"name": "tamuna", "p": P_TAMUNA, "stepsize": "theory"}, PATTERN)
-    assert run_tables(settings).attributes["stepsize_source"] == "TAMUNA: 1 / L_max"
+    assert run_tables(settings).attributes["stepsize_source"] == "derived for TAMUNA: 1 / L_max"
 
 
 def clag(loop, zeta, C=lambda v: top(v, 5)):

@@ -26,6 +26,7 @@ def fedavg_worst(method, multiple, mu=0.0):
     loaded, K = ProblemCache(), method["local_steps"]
     e = engine(at(method, multiple), None, LEAST_SQUARES, loaded)
     eta, c = e.step.gamma, loaded.constants(e.star)
+    assert ("L_max" in e.step.source) == (K > 1)  # which does not count for K = 1
     gamma = K * eta * method["server_stepsize"]
     rounds = list(rounds_of(e, 30))
     drift = [np.mean((c.L_i + mu) ** 2 * np.sum(r.grads**2, axis=1)) for r in rounds]

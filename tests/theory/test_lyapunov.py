@@ -53,9 +53,9 @@ def marina(e, r):
     return r.f + e.step.gamma / (2 * e.estimator.p) * r.error
 
 
-def marina_pl(e, r):
-    """PermK paper, Theorem 5; MARINA, Theorems 2.2, D.2, E.2."""
-    return r.f - f_star(e) + e.step.gamma / e.estimator.p * r.error
+def of_pl(phi):
+    """With twice the weight of the errors, as in the PermK paper's proof of Theorem 5."""
+    return lambda e, r: r.f - f_star(e) + 2 * (phi(e, r) - r.f)
 
 
 def diana(e, r):
@@ -156,6 +156,10 @@ def ef_bv(e, r):
 def rand_diana(e, r):
     weight = e.step.gamma * e.compressor.A / (2 * theta(e.estimator.p))
     return r.f + weight * squares(r.before.h_i - r.grads)
+
+
+def clag(e, r):
+    return r.f + e.step.gamma / (2 * theta(e.compressor.alpha)) * squares(r.after.g_i - r.grads)
 
 
 LOCAL = {"local_steps": 5, "server_stepsize": 0.7}
@@ -262,14 +266,24 @@ SMOOTH = {  # in nonconvex problems and in least squares
     "ef-bv": smooth({"name": "ef-bv"}, RANDK, ef_bv, 40),
     "ef-bv, permk": smooth({"name": "ef-bv", "lambda": 0.3}, PERMK, ef_bv, 40),
     "rand-diana": smooth({"name": "rand-diana"}, RANDK, rand_diana, None),  # convex: another step
+    "clag": smooth({"name": "clag", "zeta": 1.0}, TOPK, clag, 30),
+    "clag, large zeta": smooth({"name": "clag", "zeta": 200.0}, TOPK, clag, 30),
     **{f"scaffold {option}": local(option) for option in ("I", "II")},
 }
+UNDER_PL = {  # and the multiple of the step at which the contraction fails
+    **dict.fromkeys(STOCHASTIC, 6),
+    **{"marina-p": 10, "ef21-p": 30, "ef-bv": 100, "rand-diana": 300, "clag": 30},
+}
+
+
+def under_pl(proof, breaks):
+    more = {"breaks": breaks, "share": 0.0, "rate": of_mu, "condition": "PL"}
+    return proof._replace(phi=of_pl(proof.phi), **more)
+
+
 QUANT = {"name": "quant-plus", "beta": 5.0}
 CONVEX = {  # with l2 > 0
-    **{
-        name: Proof(*pair, marina_pl, 6, rate=of_mu, condition="PL")
-        for name, pair in STOCHASTIC.items()
-    },
+    **{f"{name}, PL": under_pl(SMOOTH[name], breaks) for name, breaks in UNDER_PL.items()},
     **{name: dasha_proof(name, True) for name in DASHA},
     "diana": convex({"name": "diana"}, diana, diana_rate, 12),
     "diana+, quant+": plus(QUANT, 12),

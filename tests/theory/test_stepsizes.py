@@ -52,6 +52,19 @@ def test_by_hand(name, step, gamma):
     assert ("PL" in step.source) == ((name, step, gamma) in PL_BY_HAND)
 
 
+def test_sources_name_only_theorems_that_were_read():
+    """Their statement or, of SAQ, their proof. All other steps are published code's or derived."""
+    heads = [one[condition] for one in steps.THEOREMS.values() for condition in ("nonconvex", "PL")]
+    heads += [step.source.split(": ")[0] for _, step, _ in [*BY_HAND, *PL_BY_HAND]]
+    assert {head.split(" (")[0] for head in heads if not head.startswith("derived for ")} == {
+        *(f"MARINA, Theorem {number}" for number in ("2.1", "2.2", "3.1", "4.1")),
+        *(f"PermK paper, Theorem {number}" for number in (4, 5, 6, 7, 10, 11)),
+        *("SAQ, proof of Theorem 1", "SAQ, proof of Theorem 2", "SAQ, published code, DIANA"),
+        *("MARINA, published code, DIANA", "MARINA, published code, VR-DIANA"),
+        "gradient descent",
+    }
+
+
 def test_as_the_published_code_has_them():
     """MARINA's gamma = 1 / (L (1 + omega / sqrt n)), as RandK has (1-p)/p = omega for p = zeta/d;
     VR-MARINA's with one L for all."""
@@ -228,7 +241,7 @@ NAMES = [name for name, *_ in DASHA_BY_HAND]
 def test_dasha_by_hand(name, step, how, smooth, pl):
     result = step(setting(1.0), *how)
     assert result.gamma == pytest.approx(1 / (4 + sqrt(smooth)), rel=1e-14)
-    assert result.source.startswith("DASHA") and "PL" not in result.source
+    assert result.source.startswith("derived for DASHA") and "PL" not in result.source
     result = step(setting(1.0, condition="PL", mu=0.001), *how)
     assert result.gamma == pytest.approx(1 / (4 + sqrt(pl)), rel=1e-14)
     assert "(PL): min(" in result.source and "a / (2 mu)" in result.source

@@ -110,7 +110,7 @@ class FedNL(Estimator):
         return self.star.mean(self.compress(self.oracle.gradients(x)))
 
     def theory_step(self, setting: Setting) -> Step:
-        return Step(1.0, "Newton's step, derived for x^k near x*")
+        return Step(1.0, "derived for Newton's method near x*: 1")
 
     def direction(self, gradient: np.ndarray, l: float) -> np.ndarray:  # noqa: E741
         """g^k, at the server; zeros elsewhere."""
