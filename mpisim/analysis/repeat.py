@@ -14,7 +14,6 @@ import tempfile
 import tomllib
 from collections.abc import Container, Iterator
 from contextlib import ExitStack
-from math import ceil
 from pathlib import Path
 from random import Random
 from time import monotonic
@@ -33,6 +32,7 @@ from mpisim.core.machine import VECTORS, gigabytes, reading_budget
 from mpisim.core.protocols import Round
 from mpisim.core.rng import Streams
 from mpisim.core.terminal import report
+from mpisim.methods.method_table import Schedule
 from mpisim.problems.base import Problem
 from mpisim.runs.experiment import Experiment, parse
 from mpisim.runs.labels import Tables
@@ -157,7 +157,7 @@ def tables_of(log: Log) -> dict[str, Any]:
         for key in tables["method"]:
             tables["method"][key] = log.attrs.get(f"method_{key}", tables["method"][key])
         if schedule := tables["method"].get("schedule"):
-            at = [max(1, ceil(v * rounds)) if v < 1 else v for v in schedule["at"]]
+            at = Schedule(**schedule).starts(rounds)
             tables["method"]["schedule"] = schedule | {"at": at}
     return tables
 

@@ -26,13 +26,24 @@ from mpisim.comm.ledger import Ledger
 from mpisim.comm.network import LazyUpload, Network, Upload, compressed
 from mpisim.compressors.base import Compressor
 from mpisim.core.arrays import HOST, to_host
+from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import blocks
+from mpisim.core.machine import gigabytes
 from mpisim.core.numerics.sums import add_by_run, sum_blocks
 from mpisim.core.rng import Draw
 from mpisim.wire.base import Form, Message, Packed
 from mpisim.wire.values import DenseForm
 
 LENGTH_BITS = 32  # a message's length, sent only if the receiver cannot know it
+
+
+def lengths_of(sizes: np.ndarray) -> np.ndarray:
+    """Bytes of messages, as they cross, uint32; `InputError` for one that takes more bits."""
+    if (longest := int(sizes.max(initial=0))) >> LENGTH_BITS:
+        size, most = gigabytes(longest), gigabytes(1 << LENGTH_BITS)
+        why = f"as its length has {LENGTH_BITS} bits"
+        raise InputError(f"a message takes {size}; allowed: below {most}, {why}")
+    return sizes.astype(np.uint32)
 
 
 class Star(Network):
@@ -198,7 +209,7 @@ class Star(Network):
 
         sizes : bytes of each message of all workers, or None where they have to cross
         """
-        crossing = packed.sizes.astype(np.uint32) if sizes is None else None
+        crossing = lengths_of(packed.sizes) if sizes is None else None
         if not self.is_server:
             if crossing is not None:
                 self.comm.Gatherv(crossing, None)
@@ -218,7 +229,7 @@ class Star(Network):
         """Bytes and size of the server's message, on every rank."""
         sizes = form.sizes
         if sizes is None:
-            length = np.array([packed.sizes[0] if packed else 0], np.uint32)
+            length = lengths_of(packed.sizes) if packed else np.empty(1, np.uint32)
             self.comm.Bcast(length)
             sizes = length.astype(np.int64)
         data = packed.data if packed else np.empty(int(sizes[0]), np.uint8)
@@ -233,7 +244,7 @@ class Star(Network):
         sizes = form.sizes
         if sizes is None:
             lengths = np.empty(form.workers, np.uint32)
-            crossing = packed and [packed.sizes.astype(np.uint32), np.diff(starts)]
+            crossing = packed and [lengths_of(packed.sizes), np.diff(starts)]
             self.comm.Scatterv(crossing, lengths)
             sizes = lengths.astype(np.int64)
         counts = np.empty(self.ranks, np.int64)

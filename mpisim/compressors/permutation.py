@@ -154,6 +154,7 @@ class PermK(Permuted):
         sizes, starts = np.unique(self.sizes).tolist(), np.cumsum(self.sizes) - self.sizes
         self._by_size = [(m, np.flatnonzero(self.sizes == m)) for m in sizes]
         self._words = max(map(self._count, sizes))
+        self.random_length = any(self.d % m and m % self.d for m in sizes)
         if len(sizes) == 1 and (self.d % sizes[0] == 0 or sizes[0] % self.d == 0):
             self._each = max(1, self.d // sizes[0])
         by_group = np.argsort(self.label, kind="stable")
@@ -253,6 +254,7 @@ class BlockPermutation(Permuted):
         sizes = np.zeros(self.n, np.int64)
         sizes[: m * self.copies] = np.repeat(np.diff(bounds), self.copies)
         parts = [np.tile(np.arange(a, b), self.copies) for a, b in pairwise(bounds)]
+        self.random_length = bool(np.ptp(sizes))
         self._slots = np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(parts)
 
     def _bounds(self) -> np.ndarray:
@@ -295,9 +297,10 @@ class PermutedSubsets(Permuted):
                 "compressor.subsets: each coordinate must be in equally many lists, once in each"
             )
         self.copies = int(counts[0])
-        sizes = [0, *(len(subset) for subset in given)]
+        sizes = [len(subset) for subset in given]
+        self.random_length = len(set(sizes)) > 1
         rows = [np.sort(np.array(subset, np.int64)) for subset in given]
-        self._slots = np.cumsum(sizes), np.concatenate(rows)
+        self._slots = np.cumsum([0, *sizes]), np.concatenate(rows)
 
 
 @compressor("pattern", "sampling pattern", {"s": "s"})
@@ -313,6 +316,7 @@ class Pattern(Permuted):
     s : sparsity index, from 1 to n; a worker sends d s / c values, rounded up or down
     """
 
+    random_length = True  # c is that of the round
     s: int
 
     def check(self) -> None:

@@ -59,6 +59,7 @@ class PermutedMappings(Compressor):
         self._omega = max(0.0, float(eigvalsh(S)[-1]) / n - 1)
         arithmetic = self.precision.arithmetic
         self._ptr = np.cumsum([0, *map(len, first)])
+        self.random_length = len(set(map(len, first))) > 1
         self._analysis = np.concatenate(first).astype(arithmetic)
         self._synthesis = np.concatenate(second).astype(arithmetic)
 

@@ -193,7 +193,7 @@ class TopLEK(Largest):
     codec : of their indices, as in `topk`
 
     The message has the number of coordinates and their indices. NaN counts as larger than any
-    number; where |v|^2 is not finite k coordinates are kept. This differs from the published code
+    number; where v is not finite k coordinates are kept. This differs from the published code
     (u-FedNL), which adds |v|^2 / 10 in these comparisons and in the probability.
     """
 
@@ -208,8 +208,11 @@ class TopLEK(Largest):
         rows = np.take_along_axis(v, kept, axis=1)
         order = np.argsort(-np.abs(rows), axis=1, kind="stable")
         with np.errstate(over="ignore", invalid="ignore"):
-            squares = np.take_along_axis(rows, order, axis=1).astype(np.float64) ** 2
-            total = squared_norms(np.ascontiguousarray(v, np.float64))
+            # a power of two for each row, so that squares neither overflow nor vanish
+            _, power = np.frexp(np.abs(rows).max(axis=1, keepdims=True).astype(np.float64))
+            scaled = np.ldexp(np.ascontiguousarray(v, np.float64), -power)
+            squares = np.take_along_axis(scaled, np.take_along_axis(kept, order, 1), axis=1) ** 2
+            total = squared_norms(scaled)
             left = total[:, None] - np.cumsum(np.pad(squares, ((0, 0), (1, 0))), axis=1)
             target = (1 - self.alpha) * total
             enough = left <= target[:, None]

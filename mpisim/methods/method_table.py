@@ -11,7 +11,7 @@ from mpisim.compressors import Compressor
 from mpisim.core.errors import InputError, suggestion
 from mpisim.core.numerics.functions import power
 from mpisim.core.registry import Registry, table_of
-from mpisim.core.schema import build, check_type, choose, package_table, require
+from mpisim.core.schema import build, check_type, choose, package_table, require, share_of
 from mpisim.methods.estimators import ESTIMATORS, Estimator, estimator
 from mpisim.methods.optimizers import OPTIMIZERS, Optimizer
 from mpisim.theory.setting import Condition
@@ -74,8 +74,8 @@ class Schedule:
         return power(self.factor, sum(k >= start for start in self.starts(rounds)))
 
     def starts(self, rounds: int) -> list[float]:
-        """``at``, with shares as rounds."""
-        return [v * rounds if v < 1 else v for v in self.at]
+        """``at``, with shares as rounds, rounded up."""
+        return [-share_of(-v, rounds) if v < 1 else v for v in self.at]
 
 
 @dataclasses.dataclass(frozen=True)

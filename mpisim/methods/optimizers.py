@@ -10,7 +10,7 @@ import numpy as np
 from mpisim.core.arrays import maximum, sqrt
 from mpisim.core.numerics.functions import power
 from mpisim.core.registry import Registry, named
-from mpisim.core.schema import require
+from mpisim.core.schema import require, share_of
 from mpisim.core.state import Shared, Stateful
 
 OPTIMIZERS: Registry[type[Optimizer]] = Registry("optimizer")
@@ -201,4 +201,4 @@ def warmup_rounds(warmup: int | float, rounds: int) -> int:
     share = isinstance(warmup, float) and 0 < warmup < 1
     integer = isinstance(warmup, int) and warmup >= 0
     require(share or integer, "method.warmup", warmup, "an integer >= 0 or a share below 1")
-    return -int(-warmup * rounds // 1) if share else int(warmup)
+    return -share_of(-warmup, rounds) if share else int(warmup)

@@ -67,11 +67,13 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
         names = (field.name for field in dataclasses.fields(DataOptions))
         keys |= {name: getattr(self, name) for name in names if name not in keys}
         prepared, tests = data_sets.prepare(DataOptions(**keys)), None
-        size, free = 3.0 * np.dtype(dtype).itemsize * prepared.features, available_memory()
+        C = 1 if prepared.classes is None else len(prepared.classes)
+        size, free = 3.0 * np.dtype(dtype).itemsize * prepared.features * C, available_memory()
         if size > free:  # x, a gradient and their sum
+            of_classes = f" for {C:,} classes" if C > 1 else ""
             raise InputError(
-                f"{prepared.source}: the largest index is {prepared.features:,}: three vectors take"
-                f" {gigabytes(size)}, and {gigabytes(free)} are free"
+                f"{prepared.source}: the largest index is {prepared.features:,}: three vectors"
+                f"{of_classes} take {gigabytes(size)}, and {gigabytes(free)} are free"
             )
         if self.test_ is not None:
             tests = data_sets.prepare_test(prepared, self.test_)
@@ -87,6 +89,8 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
             self.identity += f", clients sha256:{prepared.clients.sha256}"
         if tests is not None:
             part = data_sets.load_part(tests, n, first, count)
+            if self.labels == "binary":
+                part = dataclasses.replace(part, labels=2.0 * part.labels - 1, classes=None)
             self.tests, self.test_design = tests.rows, DesignMatrix.of(part, self.dtype, dense)
             self.identity += f", tested on {part.name} sha256:{part.sha256}"
 

@@ -118,6 +118,10 @@ def form_sizes(compressor: Compressor, v: np.ndarray) -> None:
     demand(size == total, f"the sizes add up to {total}, the bytes are {size}")
     right = sizes is None or np.array_equal(sizes, packed.sizes)
     demand(right, f"the form says {sizes}, encoded are {packed.sizes} bytes")
+    if not compressor.random_length:  # a simulated clock takes those of one round for all
+        other = compressor.form(draw(len(v), round=8)).sizes
+        why = "sizes differ from round to round, but random_length is False"
+        demand(np.array_equal(sizes, other), why)  # type: ignore[arg-type]
 
 
 def alike(compressor: Compressor, v: np.ndarray) -> None:

@@ -1,6 +1,7 @@
 """Rules that combine messages, workers that lie, and fleets of unequal clients."""
 
 import csv
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from mpisim.comm.fleet import Fleet
 from mpisim.compressors.base import make
 from mpisim.core.rng import Draw, Streams, normals
 from mpisim.methods.estimators.batches import batch_size
+from mpisim.methods.method_table import Schedule
+from mpisim.methods.optimizers import warmup_rounds
 from mpisim.testing import SINGLE
 from tests.helpers import columns, run_tables
 from tests.methods.loops import SEED, Loop, N, near, tables
@@ -97,9 +100,12 @@ def test_a_share_is_rounded_down_as_it_is_written(share, n, count):
     assert trimmed[0] == pytest.approx(rows[count : n - count].mean(), rel=1e-14)
 
 
-def test_a_share_of_samples_is_rounded_up_as_it_is_written():
+def test_a_share_of_samples_or_rounds_is_rounded_up_as_it_is_written():
     """The float 0.07 times 100 is 7.000000000000001."""
-    assert [batch_size(0.07, m, "batch") for m in (100, 101, 10)] == [7, 8, 1]
+    for first in (lambda m: batch_size(0.07, m, "batch"), partial(warmup_rounds, 0.07)):
+        assert [first(m) for m in (100, 101, 10)] == [7, 8, 1]
+    assert Schedule([0.07, 0.29, 40]).starts(100) == [7, 29, 40]
+    assert Schedule([0.07]).multiple(6, 100) == 1.0 != Schedule([0.07]).multiple(7, 100)
 
 
 def test_a_share_of_nobody_is_said(capsys):

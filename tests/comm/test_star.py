@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from mpisim.comm import communicators
 from mpisim.comm.clock import COMMUNICATE, COMPUTE, OTHER, SlowestPath
 from mpisim.comm.ledger import Ledger
+from mpisim.comm.star import lengths_of
 from mpisim.compressors.sparse import RandK
+from mpisim.core.errors import InputError
 from mpisim.core.numerics import processor
 from mpisim.problems.linear_models import LeastSquares
 from mpisim.problems.torch.problem import Torch
@@ -82,6 +84,12 @@ def test_a_length_that_crosses_is_a_message(tmp_path):
     c = columns(log)
     assert np.array_equal(c["messages_up"], N * c["round"])
     assert (c["framing_bits_up"] >= 32 * c["messages_up"]).all()
+
+
+def test_a_length_that_does_not_fit_its_32_bits_is_one_line():
+    assert lengths_of(np.array([0, 2**32 - 1])).tolist() == [0, 2**32 - 1]
+    with pytest.raises(InputError, match=r"^a message takes 4\.29 GB; allowed: below 4\.29 GB"):
+        lengths_of(np.array([1, 2**32]))
 
 
 def test_slowest_path():

@@ -132,6 +132,10 @@ def test_toplek_keeps_as_few_as_alpha_allows(d, k):
     wanted = [reference_topk(v, j - 1 if fewer > 0 else j), reference_topk(v, j)]
     np.testing.assert_array_equal(c, wanted)
     assert variance(c, v, [fewer, 1 - fewer]) == pytest.approx(target) == 1 - k / d
+    for factor in (2.0**-700, 2.0**700):  # whose squares are 0 and infinite
+        rows = np.tile(factor * v, (2, 1))
+        scaled = compressor.compress(rows, chosen(words)).decoded()
+        np.testing.assert_array_equal(scaled, factor * c)
 
 
 def test_randseqk_keeps_a_run_of_coordinates_from_any_first_one():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpisim.core.errors import WireError
+from mpisim.core.errors import InputError, WireError
 from mpisim.testing import DOUBLE, SINGLE
 from mpisim.wire.codecs.bits import LARGE, SHORT, new_words, to_bytes, to_words
 from mpisim.wire.codecs.elias import omega_bits, put_omega, read_omega
@@ -59,6 +59,12 @@ def test_e1_bytes_are_those_of_the_string_coder(d, precision):
     assert packed.payload_bits.tolist() == sent.payload_bits.tolist() == [len(w) for w in words]
     assert packed.data.tobytes() == b"".join(string_elias.to_bytes(word) for word in words)
     assert np.array_equal(sent.form.decode(packed.data, packed.sizes).levels, rows)
+
+
+def test_e1_levels_that_take_too_many_bits_are_one_line():
+    line = r"^compressor\.codec: 'e1' takes 2,147,483,647 bits .* allowed: 1,073,741,824"
+    with pytest.raises(InputError, match=line):
+        message([[0, 2**31 - 1], [1, 1]], "e1", s=2**31 - 1).encode()
 
 
 @pytest.mark.parametrize(("d", "k"), [(6, 3), (7, 1), (5, 0), (5, 5)])

@@ -33,11 +33,16 @@ def binary_labels(labels: np.ndarray, source: str) -> np.ndarray:
     """
     values = np.unique(labels)
     if len(values) != 2:
-        shown = ", ".join(f"{v:g}" for v in values[:4]) + (", ..." if len(values) > 4 else "")
-        line = f"{source}: {len(values)} distinct label{'s' * (len(values) != 1)} ({shown});"
+        label = "label" + "s" * (len(values) != 1)
+        line = f"{source}: {len(values)} distinct {label} ({shown(values)});"
         hint = "; problem.label names the column of the labels" if ".csv" in source.lower() else ""
         raise InputError(f"{line} allowed for classification: exactly two{hint}")
     return np.where(labels == values[1], 1.0, -1.0)
+
+
+def shown(labels: np.ndarray) -> str:
+    """The first four, as text."""
+    return ", ".join(f"{label:g}" for label in labels[:4]) + ", ..." * (len(labels) > 4)
 
 
 def scale_rows(table: Table, scale: str, training: Table | None = None) -> Table:

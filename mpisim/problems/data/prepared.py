@@ -162,20 +162,23 @@ def prepare(options: DataOptions) -> Prepared:
 def prepare_test(training: Prepared, data: str) -> Prepared:
     """The test set ``data``, in its order, with the labels, scale and bias of a training set.
 
-    Both have as many features as the one with more of them.
+    Both have as many features as the one with more of them. Two classes become 0 and 1.
     """
     options = dataclasses.replace(training.options, workers=1, split="contiguous")
+    raw, classes = dataclasses.replace(options, scale="none"), training.classes
+    if options.labels == "binary":  # as the file has them: those of the training set count
+        options, raw = (dataclasses.replace(one, labels="classes") for one in (options, raw))
+        classes = prepare(raw).classes
     if options.scale == "feature-max-abs":
-        raw = dataclasses.replace(options, scale="none")
         trained, tests = prepare(raw), prepare(dataclasses.replace(raw, data=data))
         tables = tests.read(0, tests.rows), trained.read(0, trained.rows)
         table = arrange.scale_rows(tables[0], options.scale, tables[1])
         tests = dataclasses.replace(tests, cache=None, table=table)
     else:
         tests = prepare(dataclasses.replace(options, data=data))
-    classes, others = training.classes, tests.classes
+    others = tests.classes
     if classes is not None and others is not None and not np.isin(others, classes).all():
-        new = np.setdiff1d(others, classes)
+        new = arrange.shown(np.setdiff1d(others, classes))
         raise InputError(f"{tests.source}: labels {new} are not among those of {training.source}")
     return dataclasses.replace(tests, classes=classes)
 

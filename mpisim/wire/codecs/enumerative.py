@@ -19,19 +19,39 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mpisim.core.errors import InputError
 from mpisim.wire.codecs import bits as buffer
 
+MOST = 1 << 30  # bits that the levels of a message may take, or 64 for each if these are more
 LONGEST = 1024  # places at most
 DIGITS = LONGEST // 32 + 2  # of C(1024, 512) times 1024
 ALL = np.uint64(0xFFFFFFFF)
 
 
-@njit(cache=True)
 def encode(norms, bits, levels, limits, s, starts, payload):
+    ones = _unary_bits(levels)
+    most, allowed = int(ones.max(initial=0)), max(MOST, 64 * levels.shape[1])
+    if most > allowed:
+        raise InputError(
+            f"compressor.codec: 'e1' takes {most:,} bits for the levels of a message, which it"
+            f" writes in unary; allowed: {allowed:,}, so fewer levels, or another codec"
+        )
+    return _write(norms, bits, levels, int(ones.sum()), payload)
+
+
+@njit(cache=True)
+def _unary_bits(levels):
+    """The sum of each worker's levels, shape (m,), float64."""
+    ones = np.zeros(levels.shape[0])
+    for i in range(ones.size):
+        for level in levels[i]:
+            ones[i] += abs(np.float64(level))
+    return ones
+
+
+@njit(cache=True)
+def _write(norms, bits, levels, ones, payload):
     m, d = levels.shape
-    ones = np.int64(0)
-    for level in levels.flat:
-        ones += abs(np.int64(level))
     # signs and ranks take at most a bit each for every level, and counts 11 for every stretch
     words = buffer.new_words(ones + m * (norms.shape[1] * bits + 3 * d + 18))
     number, rank = np.empty(DIGITS, np.uint64), np.empty(DIGITS, np.uint64)

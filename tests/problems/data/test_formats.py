@@ -101,11 +101,13 @@ def test_arrays_that_expand_too_far_are_one_line(monkeypatch):
         formats.parse(out.getvalue(), "a.npz")
 
 
-def test_an_index_beyond_memory_is_one_line(tmp_path, monkeypatch):
-    (tmp_path / "far").write_text("+1 1:1\n-1 2000000000:1\n")
+@pytest.mark.parametrize(("name", "index"), [("logistic", 2), ("multinomial-logistic", 1)])
+def test_an_index_beyond_memory_is_one_line(name, index, tmp_path, monkeypatch):
+    (tmp_path / "far").write_text(f"+1 1:1\n-1 {index}000000000:1\n")
     monkeypatch.setattr("mpisim.problems.glm.available_memory", lambda: 40e9)
-    made = PROBLEMS["logistic"](data=str(tmp_path / "far"))
-    with pytest.raises(InputError, match=r"far: the largest index is 2,000,000,000: .* 48 GB, and"):
+    made = PROBLEMS[name](data=str(tmp_path / "far"))
+    line = f"far: the largest index is {index},000,000,000: three vectors .*take 48 GB, and"
+    with pytest.raises(InputError, match=line):
         made.loaded(2, 0, 2, 1, np.dtype("float64"))
 
 
@@ -223,6 +225,10 @@ def test_a_test_set_changes_nothing_else(cache, here):
     assert tested.row["test_loss"] > 0 and "test_loss" not in plain.row
     alone = PROBLEMS["logistic"](data="train", test_="test").loaded(5, 4, 1, 0, np.dtype(float))
     assert "tested on test sha256:" in alone.identity
-    (here / "test").write_text("1 1:1\n1 2:1\n")
-    with pytest.raises(InputError, match=r"test: 1 distinct label \(1\)"):
+    for label, sign in ((1, -1), (2, 1)):  # one class alone, which the training set's labels name
+        (here / "test").write_text(f"{label} 1:1\n")
+        end = run_tables(TABLES | {"problem": problem | {"test": "test"}})
+        assert end.row["test_loss"] == pytest.approx(np.logaddexp(0, -sign * end.x[0]), rel=1e-12)
+    (here / "test").write_text("2 1:1\n3 2:1\n")
+    with pytest.raises(InputError, match=r"test: labels 3 are not among those of .*train"):
         run_tables(TABLES | {"problem": problem | {"test": "test"}})
