@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import pickle
+import re
 import sys
 from pathlib import Path
 from typing import Literal
@@ -234,6 +235,17 @@ def test_files_of_the_other_command(tmp_path, monkeypatch, capsys):
         assert main(words.split()) == code
         err = capsys.readouterr().err
         assert err.startswith(f"mpisim: {line}") if line else "has no [sweep]" not in err
+
+
+def test_a_current_folder_that_is_gone_is_one_line(tmp_path, monkeypatch, capsys):
+    one = table({"name": "gd", "stepsize": 0.1}, workers=2, rounds=1)
+    (tmp_path / "one.toml").write_text(tomli_w.dumps({"plugin": "code.py"} | one))
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for words in (("run", f"{tmp_path}/one.toml"), ("new", "study", "mine")):
+        assert main(words) in (1, 2)
+        assert re.fullmatch(r"mpisim: .*: No such file or directory\n", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("words", [("sweep",), ("tune", "--set", "sweep.seeds=[1]")])

@@ -307,8 +307,9 @@ def create(folder: Path) -> list[Path]:
     """Write a study that runs as it is into a new or empty folder; returns its files."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder}: exists already; name a new folder")
-    words, written = {"STUDY": folder.resolve().name, "FOLDER": str(folder)}, []
+    written = []
     with writing(folder):
+        words = {"STUDY": folder.resolve().name, "FOLDER": str(folder)}
         folder.mkdir(parents=True, exist_ok=True)
         for name in CONTENT:
             suffix = ".txt" if name.endswith(".py") else ""
