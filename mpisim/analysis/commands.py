@@ -14,7 +14,7 @@ from mpisim.analysis.fleet_table import FleetCosts, of_logs
 from mpisim.analysis.formatting import Text
 from mpisim.analysis.log_files import Logs, PathLike
 from mpisim.analysis.study import Job, load
-from mpisim.analysis.study.figure import Drawn, draw
+from mpisim.analysis.study.figure import Drawn, draw, known_studies
 from mpisim.analysis.verify import Check, examine
 from mpisim.comm.communicators import all_ranks
 from mpisim.comm.fleet import Fleet
@@ -120,7 +120,7 @@ def read_claims(folder: Path) -> tuple[Studies, list[InputError]]:
     recorded = [result for place in places for result in results.read(place)]
     if recorded:
         return results.by_scale(recorded), []
-    judged, errors = read_folder(folder)
+    judged, errors = read_folder(folder, known_studies())
     if not judged and not errors:
         raise InputError(f"{folder}: no *{SUFFIX} there; draw a figure of a study first")
     return judged, errors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from mpisim.core.terminal import is_terminal, report
 from mpisim.runs import plugins
 from mpisim.runs.experiment import Experiment, read, read_toml
 from mpisim.runs.identity import config_digest
-from mpisim.runs.labels import headline
+from mpisim.runs.labels import Tables, headline
 from mpisim.runs.metrics import End
 from mpisim.runs.progress import duration
 from mpisim.runs.stop import EXIT_CODES, STOPPED
@@ -90,7 +91,7 @@ def _pace(result: End) -> str:
 
 
 def sweep(args: argparse.Namespace) -> int:
-    return on_all_ranks(args, lambda comm: _run_grid(args, comm)[2])
+    return on_all_ranks(args, lambda comm: _run_grid(args, comm, *_read_grid(args, comm))[1])
 
 
 def spread_of(args: argparse.Namespace) -> Any:
@@ -101,21 +102,39 @@ def spread_of(args: argparse.Namespace) -> Any:
     return Spread(args.ranks_per_run, args.jobs, shard, args.separate)
 
 
-def _run_grid(args: argparse.Namespace, comm) -> tuple[Path, list[Any], int]:
-    """Run what is missing of the grid; the folder of the logs, all points, and the exit code."""
-    from mpisim.runs.sweep import grid as grids
+def _read_grid(
+    args: argparse.Namespace, comm, require: Callable[[list[Tables]], object] = len
+) -> tuple[Path, list[Tables]]:
+    """The folder of the logs and the points, of which all is as ``require`` wants it. Collective.
+
+    The file is read once: it may be a pipe.
+    """
+    from mpisim.runs.sweep.grid import points
+
+    def read() -> tuple[Path, list[Tables]]:
+        tables = read_toml(args.file)
+        alone = "sweep" not in tables
+        folder, grid = points(tables, args.set, f"logs/{args.file.stem}")
+        require(grid)
+        if alone and len(grid) == 1:
+            report(f"mpisim: {args.file}: has no [sweep], so it is a grid of one point")
+        return args.out or folder, grid
+
+    return on_first(comm, read)
+
+
+def _run_grid(
+    args: argparse.Namespace, comm, folder: Path, grid: list[Tables]
+) -> tuple[list[Any], int]:
+    """Run what is missing of the grid; all points, and the exit code."""
     from mpisim.runs.sweep.executor import sweep
     from mpisim.runs.sweep.points import counts, exit_code
 
-    folder, grid = on_first(comm, lambda: grids.read(args.file, args.set))
-    if comm.rank == 0 and len(grid) == 1 and "sweep" not in read_toml(args.file):
-        report(f"mpisim: {args.file}: has no [sweep], so it is a grid of one point")
-    folder = args.out or folder
     how = command_line(args.argv), args.accept_changes, spread_of(args)
     points = sweep(folder, grid, comm, *how)
     if comm.rank == 0:
         print(f"{counts(points)}; logs in {folder}", flush=True)
-    return folder, points, exit_code(points)
+    return points, exit_code(points)
 
 
 def tune(args: argparse.Namespace) -> int:
@@ -126,14 +145,13 @@ def tune(args: argparse.Namespace) -> int:
         from mpisim.analysis.tune import report, require_fit
         from mpisim.runs.sweep import grid
 
-        def fits() -> None:
-            points = grid.read(args.file, args.set)[1]
+        def fits(points: list[Tables]) -> None:
             if args.multiples is not None and not any(map(grid.has_theory_step, points)):
                 raise InputError('--multiples: of method.stepsize = "theory", which no point has')
             require_fit(args.criterion, points)
 
-        on_first(comm, fits)
-        folder, points, code = _run_grid(args, comm)
+        folder, tables = _read_grid(args, comm, fits)
+        points, code = _run_grid(args, comm, folder, tables)
         if comm.rank == 0 and code == 0:
             print(report(points, args.criterion, folder))
         return code

@@ -135,7 +135,9 @@ SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 
 def launched() -> bool:
     """Whether a launcher has started this process."""
-    return any(os.environ.get(name) for name in (*RANKS, *SIZES))
+    # a batch script of Slurm, too, has SLURM_PROCID
+    names = {*RANKS, *SIZES, "SLURM_STEP_NUM_TASKS"} - {"SLURM_PROCID"}
+    return any(os.environ.get(name) for name in names)
 
 
 def launched_rank() -> int:

@@ -22,6 +22,7 @@ from mpisim.compressors import COMPRESSORS
 from mpisim.compressors import make as make_compressor
 from mpisim.compressors.base import Compressor
 from mpisim.core.errors import SYNONYMS, InputError, plain, suggestion
+from mpisim.core.machine import launched
 from mpisim.core.registry import table_of
 from mpisim.core.schema import ALLOWED, DEEPEST, build, choose, parse_toml, require, require_plain
 from mpisim.methods.estimators import ESTIMATORS
@@ -300,6 +301,9 @@ def _without_none(table: dict[str, Any]) -> dict[str, Any]:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file, or `InputError`; plugins are relative to its folder."""
+    if launched() and (path.is_fifo() or path.is_char_device()):
+        why = "under mpirun every rank reads it, so it cannot be a pipe or a terminal"
+        raise InputError(f"{path}: {why}; name a file")
     try:
         tables = parse_toml(path.read_text(encoding="utf-8"), str(path))
     except OSError as error:

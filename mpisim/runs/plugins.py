@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mpisim.core.errors import InputError, import_failure
+from mpisim.core.files import writing
 from mpisim.core.registry import Plugin, loading
 
 _files: set[str] = set()  # that have been loaded
@@ -18,10 +19,13 @@ _files: set[str] = set()  # that have been loaded
 
 def located(value: object, folder: Path) -> list[str]:
     """Plugins as a list, with paths relative to ``folder`` made relative to the current folder."""
-    return [
-        os.path.relpath(folder / name) if name.endswith(".py") and not os.path.isabs(name) else name
-        for name in _names(value)
-    ]
+    with writing(folder, InputError, "cannot be found from the current folder"):  # which is gone
+        return [
+            os.path.relpath(folder / name)
+            if name.endswith(".py") and not os.path.isabs(name)
+            else name
+            for name in _names(value)
+        ]
 
 
 def load(value: object) -> list[str]:

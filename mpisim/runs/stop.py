@@ -167,7 +167,8 @@ class StopSignals:
     def __enter__(self) -> StopSignals:
         if threading.current_thread() is threading.main_thread():
             self._previous = {
-                number: signal.signal(number, self._note)
+                # None is a handler of C, which Python cannot install again
+                number: signal.signal(number, self._note) or signal.SIG_DFL
                 for number in STATUS
                 if number != signal.SIGHUP or signal.getsignal(number) == signal.SIG_DFL  # nohup
             }

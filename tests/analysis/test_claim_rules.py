@@ -6,6 +6,7 @@ import pytest
 
 from mpisim.analysis import claims as api
 from mpisim.analysis.claims import Claim, Evidence, Verdict, every, most, state
+from mpisim.analysis.commands import read_claims
 from mpisim.core.errors import InputError
 
 HOLDS, FAILS, CROSSES, TIE, UNDECIDED = Verdict
@@ -87,3 +88,7 @@ def test_the_command_counts_study_by_study(tmp_path, command):
     text = command("study", "--claims", tmp_path, "--sensitivity")
     assert "0 comparisons, of which chance alone would decide 0" in text
     assert api.overview({}) == ""
+    api.write(tmp_path / "saq-code-fig4.claims.json", [one])  # of the study run/saq
+    api.write(tmp_path / "my-paper-fig1.claims.json", [one])  # of a study elsewhere
+    judged = read_claims(tmp_path)[0]
+    assert [*judged] == ["first", "my-paper", "saq", "second"] and [*judged["saq"]] == ["code-fig4"]

@@ -164,6 +164,16 @@ def test_the_first_line_comes_before_mpi_and_the_data(tmp_path, monkeypatch):
     assert line.startswith("MARINA, RandK (K = 2), quadratic, n = 2, d = 9, 20 rounds, 3 ran")
 
 
+@pytest.mark.parametrize(("step", "started"), [({}, False), ({"SLURM_STEP_NUM_TASKS": "2"}, True)])
+def test_a_batch_script_of_slurm_is_no_job_of_ranks(monkeypatch, step, started):
+    """By their manuals sbatch and srun set SLURM_PROCID, srun alone the number of tasks."""
+    for name in machine.RANKS + machine.SIZES:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in ({"SLURM_PROCID": "0"} | step).items():
+        monkeypatch.setenv(name, value)
+    assert machine.launched() == started
+
+
 @pytest.mark.drawn(3)
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 @pytest.mark.parametrize(

@@ -2,8 +2,11 @@
 
 import dataclasses
 import json
+import os
 import pickle
+import re
 import sys
+from pathlib import Path
 from typing import Literal
 
 import h5py
@@ -19,7 +22,7 @@ from mpisim.core.errors import InputError, suggestion
 from mpisim.core.registry import Registry, Spec
 from mpisim.core.schema import build, choose
 from mpisim.methods.method_table import METHODS
-from mpisim.runs.experiment import parse
+from mpisim.runs.experiment import parse, read_toml
 from mpisim.runs.identity import packages_of
 from mpisim.runs.setup import Setup
 from tests.comm.jobs import python
@@ -232,3 +235,30 @@ def test_files_of_the_other_command(tmp_path, monkeypatch, capsys):
         assert main(words.split()) == code
         err = capsys.readouterr().err
         assert err.startswith(f"mpisim: {line}") if line else "has no [sweep]" not in err
+
+
+def test_a_current_folder_that_is_gone_is_one_line(tmp_path, monkeypatch, capsys):
+    one = table({"name": "gd", "stepsize": 0.1}, workers=2, rounds=1)
+    (tmp_path / "one.toml").write_text(tomli_w.dumps({"plugin": "code.py"} | one))
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for words in (("run", f"{tmp_path}/one.toml"), ("new", "study", "mine")):
+        assert main(words) in (1, 2)
+        assert re.fullmatch(r"mpisim: .*: No such file or directory\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("words", [("sweep",), ("tune", "--set", "sweep.seeds=[1]")])
+def test_a_pipe_is_read_once(tmp_path, monkeypatch, capsys, words):
+    monkeypatch.chdir(tmp_path)
+    reading, writing = os.pipe()
+    one = table({"name": "gd", "stepsize": 0.1}, workers=2, rounds=1)
+    os.write(writing, tomli_w.dumps(one | {"sweep": {"seeds": [1]}}).encode())
+    os.close(writing)
+    file = f"/dev/fd/{reading}"
+    with monkeypatch.context() as job, pytest.raises(InputError, match="cannot be a pipe"):
+        job.setenv("PMI_RANK", "0")
+        read_toml(Path(file))  # of which mpirun gives one rank the content, perhaps without its end
+    assert main([words[0], file, *words[1:]]) == 0
+    os.close(reading)
+    assert "mpisim" not in capsys.readouterr().err

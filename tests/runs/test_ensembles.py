@@ -2,7 +2,7 @@
 
 import itertools
 import signal
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import numpy as np
 import pytest
@@ -14,13 +14,15 @@ from mpisim.core.errors import Diverged, OutputError
 from mpisim.methods.estimators.base import ESTIMATORS
 from mpisim.methods.optimizers import OPTIMIZERS
 from mpisim.problems.base import PROBLEMS
+from mpisim.runs import checkpoint
 from mpisim.runs.ensemble import key_of, run_together
 from mpisim.runs.experiment import parse
 from mpisim.runs.log import writer
 from mpisim.runs.record import Output
 from mpisim.runs.setup import ProblemCache, Setup
 from mpisim.runs.stop import StopSignals
-from mpisim.runs.sweep.points import read_summary
+from mpisim.runs.sweep.points import Claims, Point, read_summary
+from mpisim.runs.sweep.runner import Queue
 from tests.helpers import attributes, columns, run_tables, some_of, table
 from tests.problems.support import FORMS, attach, make_rows
 from tests.resumes import differences
@@ -290,3 +292,19 @@ def test_points_that_have_begun_or_have_ranks_run_alone(tmp_path, command):
     assert "2 points differ" in command(*base, "run.rounds=20")
     # they go on from those with 20 rounds
     assert "differ in step" not in command(*base, "run.rounds=30")
+
+
+def test_a_point_that_another_sweep_has_begun_meanwhile_is_resumed_alone(tmp_path):
+    """Between the look at its log and the claim; an ensemble starts at round 0."""
+
+    class Late(Claims):
+        def take(self, number):
+            if number:
+                checkpoint.path_for(tmp_path / f"{number}.h5").touch()
+            return super().take(number)
+
+    points = [Point(f"{i}", f"{tmp_path}/{i}.h5", {}, "", number=i, alike="a") for i in (0, 1)]
+    queue = Queue(points, Late(tmp_path), 1, accept=False)
+    with ExitStack() as first, ExitStack() as second:
+        assert queue.take(first) is points[0] and queue.take_alike(points[0], first) == []
+        assert queue.take(second) is points[1] and queue.take(second) is None

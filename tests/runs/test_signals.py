@@ -109,6 +109,17 @@ def test_before_the_rounds_a_signal_ends_a_command_at_once(
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
+def test_after_a_handler_of_c_comes_the_default(monkeypatch):
+    """Python names it None, and cannot install it again."""
+    usual, change = signal.getsignal(signal.SIGTERM), signal.signal
+    with monkeypatch.context() as embedded:
+        embedded.setattr(signal, "signal", lambda *words: change(*words) and None)
+        signals = StopSignals().__enter__()
+    signals.__exit__(None)
+    now = change(signal.SIGTERM, usual), change(signal.SIGINT, signal.default_int_handler)
+    assert now == (signal.SIG_DFL, signal.SIG_DFL)
+
+
 def helper(tmp_path):
     """The process that hears Ctrl-C, with a file for a terminal, as a child of this one."""
     code = f"import mpisim.runs.ctrl_c as c; c.TERMINAL = {str(tmp_path / 'terminal')!r}; c.main()"

@@ -26,6 +26,7 @@ from tests.comm.jobs import mpirun, needs_mpirun
 from tests.helpers import table
 
 ROOT = Path(__file__).parents[2]
+SCALES = "{'quick': (), 'paper': ('sweep.folder=logs/big',)}"
 FIGURE = "Figure('fig1', 'title', Grid('fig1'), print, list)"
 
 
@@ -101,6 +102,18 @@ def test_every_grid_is_read(scale):
             elif isinstance(source, Grid) and scale in source.scales:
                 folder, points = source.all_points(study.folder, scale)
                 assert folder.parts[0] == "logs" and points
+                assert folder == source.folder(study.folder)  # at each scale
+
+
+def test_all_scales_of_a_grid_have_one_folder(made, monkeypatch, command):
+    """The figure is drawn from it, whichever of them has run last."""
+    study = made(f"FIGURES = [{FIGURE.replace(')', ', SCALES)', 1)}]".replace("SCALES", SCALES))
+    monkeypatch.chdir(study.folder.parent)
+    tables = table({"name": "gd", "stepsize": 0.1}, workers=1, rounds=1)
+    (study.folder / "fig1.toml").write_text(tomli_w.dumps(tables))
+    line = "fig1, scale paper: sweep.folder: 'logs/big' is not allowed; it must be 'logs/fig1'"
+    assert line in command("study", "mine", "fig1", "--scale", "paper", code=2)
+    assert not Path("logs").exists()
 
 
 def test_other_data_takes_its_place(monkeypatch):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -117,14 +117,21 @@ def read(path: Path) -> list[Claim]:
     return read_json(path, lambda claims: [_claim(**claim) for claim in claims], keys)
 
 
-def read_folder(folder: Path) -> tuple[dict[str, dict[str, list[Claim]]], list[InputError]]:
-    """{study: {figure: claims}} of the files STUDY-FIGURE.claims.json, and what cannot be read."""
+def read_folder(
+    folder: Path, known: Collection[str] = ()
+) -> tuple[dict[str, dict[str, list[Claim]]], list[InputError]]:
+    """{study: {figure: claims}} of the files STUDY-FIGURE.claims.json, and what cannot be read.
+
+    Both names may have a "-"; where the study is not among the ``known`` ones, the last "-" counts.
+    """
     studies: dict[str, dict[str, list[Claim]]] = {}
     refused = []
     for path in sorted(folder.glob(f"*{SUFFIX}")):
-        study, _, figure = path.name.removesuffix(SUFFIX).rpartition("-")
+        name = path.name.removesuffix(SUFFIX)
+        fitting = [study for study in known if name.startswith(f"{study}-")]
+        study = max(fitting, key=len, default=name.rpartition("-")[0])
         try:
-            studies.setdefault(study, {})[figure] = read(path)
+            studies.setdefault(study, {})[name.removeprefix(f"{study}-")] = read(path)
         except InputError as error:
             refused.append(error)
     return studies, refused

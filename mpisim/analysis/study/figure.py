@@ -31,6 +31,7 @@ FILE = "figures.py"
 CONTENT = ("README.md", FILE, "plugin.py", "fig1.toml", "CITATION.cff", "LICENSE")  # of a new one
 STUDIES = Path("run")  # where `mpisim study --draw` and make look for studies
 ROOT = Path(__file__).resolve().parents[3]  # the repository, where mpisim runs from one
+PLACES = (Path(), STUDIES, ROOT / STUDIES)  # of studies, the first first
 NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
 Numbers = tuple[Any, list[str]]  # what is drawn, and a line for each run that is not
 
@@ -269,6 +270,11 @@ def studies(folder: Path) -> list[Study]:
     return [load(file.parent) for file in files]
 
 
+def known_studies() -> set[str]:
+    """The names of all studies that `find` looks at, which stay unread."""
+    return {file.parent.name for place in PLACES for file in place.glob(f"*/{FILE}")}
+
+
 def quotes(file: str) -> dict[str, Any]:
     """What a paper says, by name: ``quotes.toml`` beside a ``__file__`` of the study."""
     return tomllib.loads(Path(file).with_name("quotes.toml").read_text(encoding="utf-8"))
@@ -277,9 +283,8 @@ def quotes(file: str) -> dict[str, Any]:
 def find(name: str) -> tuple[Study, Figure]:
     """The figure ``STUDY-FIGURE`` of a study in the current folder, in its folder run/, or in the
     repository's, whichever has it first."""
-    places = [place for place in (Path(), STUDIES, ROOT / STUDIES) if any(place.glob(f"*/{FILE}"))]
     figures: dict[str, tuple[Study, Figure]] = {}
-    for place in places or [STUDIES]:
+    for place in [place for place in PLACES if any(place.glob(f"*/{FILE}"))] or [STUDIES]:
         for one in studies(place):
             figures = {one.full_name(f): (one, f) for f in one.figures.values()} | figures
     if name not in figures:
@@ -302,8 +307,9 @@ def create(folder: Path) -> list[Path]:
     """Write a study that runs as it is into a new or empty folder; returns its files."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder}: exists already; name a new folder")
-    words, written = {"STUDY": folder.resolve().name, "FOLDER": str(folder)}, []
+    written = []
     with writing(folder):
+        words = {"STUDY": folder.resolve().name, "FOLDER": str(folder)}
         folder.mkdir(parents=True, exist_ok=True)
         for name in CONTENT:
             suffix = ".txt" if name.endswith(".py") else ""

@@ -57,9 +57,11 @@ class Grid(Source):
     def points(self, study: Path, scale: str) -> tuple[Path, list[Tables], list[str]]:
         """The folder, the points whose data is at hand, and the missing data sets.
 
-        Raises `InputError` if all data is missing.
+        Raises `InputError` if all data is missing, or where figures would not look for the logs.
         """
         folder, grid = self.all_points(study, scale)
+        where, shared = f"{study / self.file}, scale {scale}: sweep.folder", self.folder(study)
+        require(folder == shared, where, str(folder), f"{str(shared)!r}, as at the first scale")
         for point in grid:
             if _data(point) in self.instead and not _here(point):
                 point["problem"]["data"] = self.instead[_data(point)]

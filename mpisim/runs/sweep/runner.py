@@ -260,9 +260,13 @@ class Queue:
                 break
             if one.alike == point.alike and is_fresh(one) and self.claims.take(one.number):
                 with ExitStack() as lock:
-                    if self._lock(one, lock, False):
+                    if not self._lock(one, lock, False):
+                        continue
+                    if is_fresh(one):
                         stack.push(lock.pop_all())
                         further.append(one)
+                    else:  # another sweep has begun it meanwhile
+                        self._elsewhere.append(one)
         return further
 
     def _lock(self, point: Point, stack: ExitStack, last: bool) -> bool:
