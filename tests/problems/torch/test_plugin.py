@@ -157,6 +157,9 @@ def test_samples_of_tensors_and_datasets():
     uneven = Listed([(np.zeros(2), 0), (np.zeros(3), 1)])
     with pytest.raises(InputError, match="samples: cannot be one array"):
         samples_of(uneven, uneven)
+    for three in (torch.utils.data.TensorDataset(a, a, tokens), Listed([(a, a, 1)])):
+        with pytest.raises(InputError, match="samples: 3 parts; allowed: features and targets"):
+            samples_of(three, three)
     with pytest.raises(InputError, match="samples: 7 features, but 6 targets"):
         samples_of((a, tokens[:6]), (a, tokens))
 
