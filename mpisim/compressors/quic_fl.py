@@ -54,7 +54,8 @@ class QuicFL(Rotating):
     def check(self) -> None:
         super().check()
         require(1 <= self.bits <= 6, "compressor.bits", self.bits, "an integer from 1 to 6")
-        require(0 < self.p <= 0.25, "compressor.p", self.p, "a number above 0 and at most 1/4")
+        allowed = "a number from 1e-12 to 1/4"  # below, 1 - p / 2 is rounded to 1
+        require(1e-12 <= self.p <= 0.25, "compressor.p", self.p, allowed)
         self.values = q = unbiased_points(self.bits, self.p)
         self.most = max(1, int(self.D / q[-1] ** 2))
         self._omega = largest_variance(q)

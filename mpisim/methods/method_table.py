@@ -175,7 +175,8 @@ def make_method(table: dict[str, Any]) -> Method:
     bound = check_type(table.get("smoothness", "sharp"), Bound, "method.smoothness")
     schedule = check_type(table.get("schedule"), dict | None, "method.schedule")
     decay = check_type(table.get("weight_decay"), float | None, "method.weight_decay")
-    require(decay is None or decay >= 0, "method.weight_decay", decay, "a number >= 0")
+    fits = decay is None or 0 <= decay < inf
+    require(fits, "method.weight_decay", decay, "a finite number >= 0")
     schedule = build(Schedule, schedule or {}, "method.schedule")
     return Method(name, _stepsize(table), bound, *halves, schedule, decay)
 

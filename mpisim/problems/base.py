@@ -68,6 +68,8 @@ class Problem(Spec, ABC):
         too; "mean" takes their mean
     epochs_between_rows : of the log, where run.log_every is not given; 0: each round has a row
     tested : whether it has a test set, and so is a `ProblemWithTestSet`
+    finite_sum : a minibatch's gradient is the mean of those of its samples; False with batch norm,
+        dropout and the like
     sampled_rows : `losses_and_gradients` are over some of the samples, for the log, so that a
         method asks for `gradients` of its own
     shapes : the matrices that make up x, each stored row by row (of a network's tensor: an output
@@ -92,6 +94,7 @@ class Problem(Spec, ABC):
     spread: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     published: ClassVar[Literal["one", "mean", "sharp"]] = "sharp"
     tested: bool = False
+    finite_sum: bool = True
     sampled_rows: bool = False
     convex: bool = False
     attained: Literal["everywhere", "origin", "nowhere"] = "nowhere"

@@ -95,34 +95,43 @@ def shapes(problem: Problem) -> None:
 
 
 def slopes(problem: Problem) -> None:
-    """Central differences along the mean gradient and random directions."""
+    """Differences along the mean gradient and random directions; a kink's slope is between two."""
     rng = np.random.default_rng(6)
     for x in points(problem):
-        gradients = problem.gradients(x)
+        losses, gradients = problem.losses(x), problem.gradients(x)
         size = np.linalg.norm(gradients, axis=1)
         directions = [gradients.mean(axis=0), *rng.standard_normal((3, problem.d))]
         for u in (u / np.linalg.norm(u) for u in directions if u.any()):
             step = STEP * max(1.0, float(np.linalg.norm(x)))
             ahead, behind = problem.losses(x + step * u), problem.losses(x - step * u)
             rise, slope = (ahead - behind) / (2 * step), gradients @ u
+            bend = np.abs(ahead - 2 * losses + behind) / (2 * step)
             slack = TOLERANCE * size + 1e-10 * np.maximum(np.abs(ahead), 1) / step
-            for i in np.flatnonzero(~(np.abs(rise - slope) <= slack)):
+            for i in np.flatnonzero(~(np.abs(rise - slope) <= slack + bend)):
                 says = f"its gradient says {slope[i]:.6g}"
                 raise Broken(f"worker {i}: f_i rises by {rise[i]:.6g}, {says}")
 
 
 def full_batch(problem: Problem) -> None:
-    """One worker's `batch_gradients` of all its samples, at once and in two halves."""
+    """One worker's `batch_gradients` of all its samples, at once, in two halves, some twice."""
     rows = int(problem.rows[0])
     if rows > MOST_ROWS:
         raise NotChecked(f"a worker has {rows} samples")
+    if not problem.finite_sum:
+        raise NotChecked("its minibatches are no means over samples")
     samples = np.arange(rows)[None]
     for x in points(problem):
         gradient = problem.gradients(x)
         near = BATCH_TOLERANCE * max(float(np.abs(gradient).max(initial=0)), 1e-8)
         halves = [half for half in np.split(samples, [rows // 2], axis=1) if half.size]
-        several = np.add.reduce([h.size * problem.batch_gradients(x, h) for h in halves]) / rows
-        means = {"a batch": problem.batch_gradients(x, samples), "two batches": several}
+        sums = [half.size * problem.batch_gradients(x, half) for half in halves]
+        some = np.concatenate([samples, halves[0]], axis=1)
+        twice = (some.size * problem.batch_gradients(x, some) - sums[0]) / rows
+        means = {
+            "a batch": problem.batch_gradients(x, samples),
+            "two batches": np.add.reduce(sums) / rows,
+            "a batch with half twice, without these,": twice,
+        }
         for name, mean in means.items():
             what, shape = f"{name} of all samples", gradient.shape
             demand(mean.shape == shape, f"{what} has shape {mean.shape}, not {shape}")
@@ -139,6 +148,8 @@ def alike(spec: Problem) -> None:
         where = f"blocks of {', '.join(str(count) for _, count in split)} workers"
         identities = {block.identity for block in [together, *blocks]}
         demand(len(identities) == 1, f"{where}: identity differs")
+        starts = {points(block, 1)[0].tobytes() for block in [together, *blocks]}
+        demand(len(starts) == 1, f"{where}: initial_point() differs")
         for x in points(together):
             results = zip(*(block.losses_and_gradients(x) for block in blocks), strict=True)
             one_block = together.losses_and_gradients(x)
@@ -153,17 +164,27 @@ def kept(problem: Problem) -> None:
     results = problem.losses_and_gradients(x)
     before = [result.tobytes() for result in results]
     problem.losses_and_gradients(y)
-    problem.batch_gradients(y, np.zeros((problem.m, 1), np.int64))
+    problem.batch_gradients(y, np.zeros((problem.m, 2), np.int64))
     demand([result.tobytes() for result in results] == before, "a later call changes them")
 
 
 def parts(problem: Problem) -> None:
-    """The gradients of some workers and, where the problem has them, single coordinates."""
+    """What some workers have, and all at points of their own; coordinates, where there are any."""
     members = np.arange(0, problem.m, 2)
+    batch = np.arange(2 * problem.m).reshape(-1, 2) % problem.rows[:, None]
+    own = np.array(points(problem, problem.m)).reshape(-1, problem.d)
+    for name, given in (("losses", ()), ("gradients", ()), ("batch_gradients", (batch,))):
+        method = getattr(problem, name)
+        rows = [method(x, *given)[i] for i, x in enumerate(own)]
+        same = method(own, *given).tobytes() == np.array(rows).tobytes()
+        demand(same, f"{name} at a point of each worker differ from those at one for all")
     for x in points(problem):
         gradients = problem.gradients(x)
         same = problem.gradients(x, members=members).tobytes() == gradients[members].tobytes()
         demand(same, "gradients of some members differ from those of all")
+        some = problem.batch_gradients(x, batch[members], members=members)
+        same = some.tobytes() == problem.batch_gradients(x, batch)[members].tobytes()
+        demand(same, "batch_gradients of some members differ from those of all")
         if isinstance(problem, ExplicitProblem):
             row = np.arange(problem.d)[:: max(1, problem.d // 5)]
             ptr = np.arange(problem.m + 1) * row.size
@@ -173,7 +194,7 @@ def parts(problem: Problem) -> None:
 
 
 def smooth(problem: Problem) -> None:
-    """Gradients change no faster than the L_i allow, over pairs of points."""
+    """Gradients change no faster than the L_i allow, over pairs of points; L, L_+, L_± and mu."""
     constants = problem.closed_form
     try:
         block = slice(problem.first, problem.first + problem.m)
@@ -185,11 +206,23 @@ def smooth(problem: Problem) -> None:
         for distance in DISTANCES:
             u = rng.standard_normal(problem.d)
             y = x + distance * u / np.linalg.norm(u)
-            change = np.linalg.norm(problem.gradients(x) - problem.gradients(y), axis=1)
-            ratios = change / np.linalg.norm(x - y)
+            changes = (problem.gradients(x) - problem.gradients(y)) / np.linalg.norm(x - y)
+            ratios = np.linalg.norm(changes, axis=1)
             for i in np.flatnonzero(~(ratios <= L_i * (1 + 1e-6) + 1e-9)):
                 ratio = f"{ratios[i]:.6g} |x - y| between two points"
                 raise Broken(f"worker {i}: {ratio}, L_i = {L_i[i]:.6g}")
+            if constants is None or problem.m < problem.n:
+                continue
+            mean = changes.mean(axis=0)
+            for name, sign, found in (
+                ("L", 1, np.linalg.norm(mean)),
+                ("L_plus", 1, np.sqrt((ratios**2).mean())),
+                ("L_pm", 1, np.linalg.norm(changes - mean) / np.sqrt(problem.m)),
+                ("mu", -1, mean @ (x - y) / np.linalg.norm(x - y)),
+            ):
+                constant = getattr(constants, name)
+                fits = sign * (found - constant) <= 1e-6 * abs(constant) + 1e-9
+                demand(fits, f"{name} = {constant:.6g}, but between two points it is {found:.6g}")
 
 
 def promises(problem: Problem) -> None:

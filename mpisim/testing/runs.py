@@ -208,11 +208,12 @@ class Trial:
     def run_on(self, comm: Comm) -> None:
         """On the ranks of ``comm``: the run, and the end of the other first part. Collective.
 
-        The former with ``run.debug``, unless that has stopped it in one process.
+        The former with ``run.debug``, unless that has stopped it in one process. The latter first:
+        in new processes, what a module keeps does not hide what a checkpoint lacks.
         """
         debugged = self.tables if self.keeps_sent else _debugged(self.tables)
         dedicated = self.tables | {"run": self.tables["run"] | {"layout": "dedicated"}}
-        for name, tables, resume in (("ranks", debugged, False), ("moved", dedicated, True)):
+        for name, tables, resume in (("moved", dedicated, True), ("ranks", debugged, False)):
             try:
                 run(tables, self.log(name), comm, resume=resume)
             except MpisimError as error:

@@ -15,6 +15,7 @@ import pytest
 
 from mpisim.cli import main
 from mpisim.cli.names import SETTINGS
+from mpisim.comm.communicators import OneProcess
 from mpisim.core.errors import InputError
 from mpisim.core.schema import build
 from mpisim.methods.method_table import make_method, needs_compressor
@@ -23,7 +24,8 @@ from mpisim.problems.data.sample import write_sample
 from mpisim.testing import assert_all, check, problem_checks
 from mpisim.testing.method import finds_gradient
 from mpisim.testing.new import create
-from mpisim.testing.runs import run_job
+from mpisim.testing.plugins import Subject, experiments, load
+from mpisim.testing.runs import Broken, Trial, run_job
 from tests.comm.jobs import ended
 from tests.helpers import sampled, some_of
 from tests.resumes import KEYS
@@ -80,6 +82,23 @@ def test_what_is_right_passes(plugin, one_process, capsys):
     output, errors = capsys.readouterr()
     assert errors == "" and " 0 failed, " in output
     assert output.count("there is no mpirun on PATH") == 6
+
+
+def test_state_of_a_module_is_seen_in_new_processes(plugin, tmp_path):
+    """It is there again where the same process has run the round before: by the round, say."""
+    wrong = """
+KEPT.append((self.star.round, g))
+        return g + dict(KEPT).get(self.star.round - 1, 0 * g) * 1e-3""".strip()
+    path = plugin(METHOD.replace("return g", wrong), "modules")
+    load([str(path)])
+    tables = next(experiments(Subject("method", "mine", {}), tmp_path / "sample"))[1]
+    write_sample(tmp_path / "sample", rows=240)
+    trial = Trial("", tables, tmp_path / "log")
+    trial.run()
+    import_module(path.stem).KEPT.clear()  # as in new processes
+    trial.run_on(OneProcess())
+    with pytest.raises(Broken, match="rounds/loss"):
+        trial.compare("moved", "")
 
 
 BUILT_IN = {

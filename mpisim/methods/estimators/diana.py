@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -46,7 +47,8 @@ class DianaFamily(Shifted, Participation):
         if self.alpha == "theory":
             omega = unbiased(self.compressor, self.compressor.shift_omega, "alpha")
             self.alpha = 1 / (1 + omega)
-        require(float(self.alpha) >= 0, "method.alpha", self.alpha, 'a number >= 0 or "theory"')
+        allowed = 'a finite number >= 0 or "theory"'
+        require(0 <= float(self.alpha) < inf, "method.alpha", self.alpha, allowed)
         super().check()
 
     def theory_step(self, setting: Setting) -> Step:

@@ -14,10 +14,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.modules.dropout import _DropoutNd
 
 from mpisim.core.errors import InputError
 from mpisim.problems.torch.samples import are_images
 
+COUPLED = _NormBase, _DropoutNd  # layers with which a minibatch's loss is no mean over samples
 PAD = 4  # pixels by which augmentation moves an image, at most
 
 

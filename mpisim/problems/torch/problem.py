@@ -87,8 +87,9 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         return cross_entropy(outputs, targets, reduction="sum")
 
     def correct(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """How many of b samples are classified correctly; NaN where targets are not classes."""
-        if targets.dim() != 1 or targets.is_floating_point():
+        """How many of b samples have the largest output at their class; NaN without classes."""
+        classes = targets.dim() == 1 and not targets.is_floating_point()
+        if not classes or outputs.dim() != 2 or outputs.shape[1] < 2:
             return outputs.new_full((), float("nan"))
         return (outputs.argmax(1) == targets).sum()
 
@@ -174,6 +175,8 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         module = module.to(getattr(torch, self.dtype.name))
         self.flat_model = network.FlatModel(module, device, self.loss, self.correct, self.mixed)
         self.arrays = Tensors(device)
+        noisy = any(isinstance(layer, network.COUPLED) for layer in module.modules())
+        self.finite_sum = self.finite_sum and not (noisy or self.augment)
         normalise = network.Normalise.of(data.features, device, self.dtype)
         place = partial(normalise.batch, device=device, dtype=self.flat_model.x.dtype)
         self.shards = [place(data.features[rows], data.labels[rows]) for rows in samples_of]

@@ -174,10 +174,13 @@ def samples_of(train: Any, test: Any) -> Samples:
 def _arrays(source: Any) -> tuple[np.ndarray, np.ndarray]:
     """Features (N, ...) and targets (N, ...)."""
     source = getattr(source, "tensors", source)  # of a TensorDataset
+    pairs = [source] if isinstance(source, tuple) else [source[i] for i in range(len(source))]
+    for pair in pairs:
+        if len(pair) != 2:
+            raise InputError(f"samples: {len(pair)} parts; allowed: features and targets")
     if isinstance(source, tuple):
         features, targets = (_on_host(part) for part in source)
     else:
-        pairs = [source[i] for i in range(len(source))]
         features = _stacked(_feature(x) for x, _ in pairs)
         targets = _stacked(_on_host(y) for _, y in pairs)
     if len(features) != len(targets):

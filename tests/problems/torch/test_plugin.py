@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
+from mpisim.core.schema import build
+from mpisim.problems import PROBLEMS
 from mpisim.problems.torch import samples, samples_of
 from mpisim.runs.experiment import parse
+from mpisim.testing import problem_checks
 from tests.comm.jobs import ROOT
 from tests.helpers import columns, run_tables
 
@@ -77,6 +80,9 @@ def test_its_gradients_are_those_of_least_squares(plugin):
     test = (data.test_features.astype(float) @ x - data.test_labels) ** 2
     assert shares[1] == pytest.approx(test.mean(), rel=1e-12)
     assert np.isnan(shares[[0, 2]]).all()  # nothing is classified
+    classes = torch.tensor([0, 1, 1])
+    assert problem.correct(torch.zeros(3, 1), classes).isnan()  # nor by the sign of one output
+    assert problem.correct(torch.eye(3)[classes], classes) == 3
 
 
 @pytest.mark.parametrize(
@@ -103,6 +109,12 @@ def test_the_examples_of_the_documents(tmp_path, monkeypatch):
         run_tables(parts, tmp_path / "log.h5", force=True)
         log = columns(tmp_path / "log.h5")
         assert log["loss"][-1] < 0.8 * log["loss"][0]
+    # batch norm couples a batch's samples, which is no mistake
+    keys = {"data": "generated", "samples": 60, "width": 0.1, "pool": 4, "device": "cpu"}
+    for name, table in (("sine", {"samples": 40}), ("torch", keys | {"model": "small-cnn"})):
+        outcomes = [one.outcome(name) for one in problem_checks(build(PROBLEMS[name], table, ""))]
+        assert not [str(one) for one in outcomes if one.failed]
+        assert outcomes[2].status == ("ok" if name == "sine" else "not checked")
 
 
 class Listed:
@@ -145,6 +157,9 @@ def test_samples_of_tensors_and_datasets():
     uneven = Listed([(np.zeros(2), 0), (np.zeros(3), 1)])
     with pytest.raises(InputError, match="samples: cannot be one array"):
         samples_of(uneven, uneven)
+    for three in (torch.utils.data.TensorDataset(a, a, tokens), Listed([(a, a, 1)])):
+        with pytest.raises(InputError, match="samples: 3 parts; allowed: features and targets"):
+            samples_of(three, three)
     with pytest.raises(InputError, match="samples: 7 features, but 6 targets"):
         samples_of((a, tokens[:6]), (a, tokens))
 
