@@ -31,7 +31,7 @@ class QuicFL(Rotating):
     these coordinates are exact.
 
     bits : b, from 1 to 6
-    p : the probability of |u_j| > t for a normal u_j, above 0 and at most 1/4
+    p : the probability of |u_j| > t for a normal u_j, from 1e-12 to 1/4
     codec : as of `eden`, for the values, and as of `topk`, for the indices of what is exact
 
     Rounding is unbiased for every rotation, so E C(v) = v for every v. The values have the least

@@ -169,14 +169,14 @@ def kept(problem: Problem) -> None:
 
 
 def parts(problem: Problem) -> None:
-    """What some workers have, and all at points of their own; coordinates, where there are any."""
+    """What some workers have, and all with a point for each; coordinates, where there are any."""
     members = np.arange(0, problem.m, 2)
     batch = np.arange(2 * problem.m).reshape(-1, 2) % problem.rows[:, None]
-    own = np.array(points(problem, problem.m)).reshape(-1, problem.d)
+    each_x = np.array(points(problem, problem.m)).reshape(-1, problem.d)
     for name, given in (("losses", ()), ("gradients", ()), ("batch_gradients", (batch,))):
         method = getattr(problem, name)
-        rows = [method(x, *given)[i] for i, x in enumerate(own)]
-        same = method(own, *given).tobytes() == np.array(rows).tobytes()
+        rows = [method(x, *given)[i] for i, x in enumerate(each_x)]
+        same = method(each_x, *given).tobytes() == np.array(rows).tobytes()
         demand(same, f"{name} at a point of each worker differ from those at one for all")
     for x in points(problem):
         gradients = problem.gradients(x)
@@ -214,15 +214,15 @@ def smooth(problem: Problem) -> None:
             if constants is None or problem.m < problem.n:
                 continue
             mean = changes.mean(axis=0)
-            for name, sign, found in (
+            for name, sign, measured in (
                 ("L", 1, np.linalg.norm(mean)),
                 ("L_plus", 1, np.sqrt((ratios**2).mean())),
                 ("L_pm", 1, np.linalg.norm(changes - mean) / np.sqrt(problem.m)),
                 ("mu", -1, mean @ (x - y) / np.linalg.norm(x - y)),
             ):
                 constant = getattr(constants, name)
-                fits = sign * (found - constant) <= 1e-6 * abs(constant) + 1e-9
-                demand(fits, f"{name} = {constant:.6g}, but between two points it is {found:.6g}")
+                fits = sign * (measured - constant) <= 1e-6 * abs(constant) + 1e-9
+                demand(fits, f"{name} = {constant:.6g}, but two points have {measured:.6g}")
 
 
 def promises(problem: Problem) -> None:
