@@ -70,6 +70,11 @@ def run_tables(tables: dict, log: Path | None = None, comm=MPI.COMM_SELF, **outp
     return run(parse(tables), Output(log, **output), comm)
 
 
+def loaded(tables: dict, n=6, dtype="float64"):
+    """The problem of an experiment, with all n workers, of the seed 1."""
+    return parse(tables).problem.loaded(n, 0, n, 1, np.dtype(dtype))
+
+
 def before_row(patch: pytest.MonkeyPatch, act: Callable[[int], object]) -> None:
     """From now on, ``act(k)`` comes before the row of each round k."""
     original = Evaluator.row

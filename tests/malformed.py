@@ -4,7 +4,6 @@
 `prepare` fills. Used on one rank by test_malformed, on three by tests/comm.
 """
 
-import bz2
 import lzma
 import os
 import shlex
@@ -32,17 +31,9 @@ rounds = 3
 LIBSVM = {
     "good": "".join(f"{'+1' if i % 2 else '-1'} 1:{i}.5 3:1\n" for i in range(12)),
     "no-colon": "+1 1:1\n-1 2\n+1 1:1\n",
-    "index-0": "+1 1:1\n-1 0:1\n+1 1:1\n",
-    "descending": "+1 1:1\n-1 3:1 2:1\n+1 1:1\n",
-    "duplicate": "+1 1:1\n-1 3:1 3:1\n+1 1:1\n",
-    "word": "+1 1:1\n-1 1:abc\n+1 1:1\n",
-    "nan": "+1 1:1\n-1 1:nan\n+1 1:1\n",
-    "infinite": "+1 1:1\n-1 1:inf\n+1 1:1\n",
-    "label": "+1 1:1\nyes 1:1\n+1 1:1\n",
     "one-label": "+1 1:1\n+1 1:2\n+1 1:3\n",
     "three-labels": "1 1:1\n2 1:2\n3 1:3\n",
     "empty": "",
-    "negative-index": "+1 1:1\n-1 -3:1\n+1 1:1\n",
 }
 
 
@@ -52,9 +43,6 @@ def prepare(folder: Path) -> None:
         (folder / name).write_text(text)
     (folder / "binary").write_bytes(bytes(range(256)) * 4)
     (folder / "cut.xz").write_bytes(lzma.compress(LIBSVM["good"].encode() * 50)[:-20])
-    two = bz2.compress(LIBSVM["good"].encode()), lzma.compress(LIBSVM["good"].encode())
-    for name, stream in zip(("half.bz2", "half.xz"), two, strict=True):
-        (folder / name).write_bytes(stream + stream[:30] + bytes(8) + stream[38:])
     (folder / "deep.toml").write_text(f"title = {'[' * 10**5}")
     (folder / "deep-tables.toml").write_text(f"[{'.'.join('a' * 50)}]\nx = 1\n")
     key = ".".join(["a", '"b\\""', "'c\"'"] * 30_000)  # would take gigabytes
@@ -62,7 +50,6 @@ def prepare(folder: Path) -> None:
     for name, text in texts.items():
         (folder / f"long-{name}.toml").write_text(f"{text}\n")
     (folder / "digits.toml").write_text(f"[run]\nrounds = {'9' * 5000}\n")
-    (folder / "syntax.py").write_text("x = 1\ny = = 2\n")
     (folder / "empty.py").touch()
     os.mkfifo(folder / "pipe.h5")
     (folder / "not-really.gz").write_text("+1 1:1\n")

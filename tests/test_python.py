@@ -9,6 +9,7 @@ import tomli_w
 
 import mpisim
 from mpisim.analysis.log_files import all_rows
+from mpisim.runs.log.reader import last_iterate
 from tests.comm.jobs import python
 from tests.helpers import columns, settings, table
 
@@ -60,6 +61,7 @@ def test_a_run_returns_what_its_log_holds(tmp_path):
         result = mpisim.run(experiment(run={"rounds": rounds}), log=log, resume=True)
         assert result.status == "done" and result.log == log
         assert result.attributes["stepsize"] == 0.1 and result.attributes["workers"] == 4
+        assert np.array_equal(result.x, last_iterate(log))
         logged = columns(log)
         assert result.rows.keys() == logged.keys()
         for name, values in result.rows.items():

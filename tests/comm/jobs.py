@@ -53,6 +53,7 @@ def mpirun(ranks: int, *arguments: str, **options) -> subprocess.CompletedProces
 
 
 def start(ranks: int, *arguments: str, **options) -> subprocess.Popen:
-    """Start it and return at once, in a process group of its own."""
-    command = ["mpirun", "-n", str(ranks), sys.executable, *arguments]
-    return subprocess.Popen(command, env=environment(), start_new_session=True, **options)
+    """Start it and return at once, in a process group of its own; one rank without mpirun."""
+    launcher = ["mpirun", "-n", str(ranks)] if ranks > 1 else []
+    options = {"env": environment(), "start_new_session": True} | options
+    return subprocess.Popen([*launcher, sys.executable, *arguments], **options)

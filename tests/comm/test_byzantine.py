@@ -149,18 +149,23 @@ def test_what_bad_workers_send(name, spread):
         draw = Draw(Streams(1), "up/attack", 0, first, m)
         star = Block(rows, first, m)
         parts.append(attack.corrupted(rows[first : first + m], np.arange(m), star, draw))
-    sent, good = np.concatenate(parts), rows[:7]
-    assert np.array_equal(sent[:7], good)
-    wrong = {
-        "sign-flip": -2 * rows[7:],
-        "ipm": np.tile(-2 * good.mean(axis=0), (4, 1)),
-        "alie": np.tile(good.mean(axis=0) - 2 * good.std(axis=0), (4, 1)),
+    everyone = Draw(Streams(1), "up/attack", 0, 0, 11)
+    expected = attacked(name, rows, np.arange(11) < 7, everyone, 2.0)
+    np.testing.assert_allclose(np.concatenate(parts), expected, rtol=1e-12)
+
+
+def attacked(name, v, good, draw, size=None):
+    """What workers send for v (n, d): those that are not good lie, by the papers' formulas."""
+    honest, out = v[good], v.copy()
+    size = size or {"sign-flip": 1, "ipm": 0.1, "alie": 1.06, "noise": 10}[name]
+    bad = {
+        "sign-flip": lambda: -size * v[~good],
+        "ipm": lambda: -size * honest.mean(axis=0),
+        "alie": lambda: honest.mean(axis=0) - size * honest.std(axis=0),
+        "noise": lambda: v[~good] + size * normals(draw.words(v.shape[1])[~good]),
     }
-    if name == "noise":
-        noise = (sent[7:] - rows[7:]) / 2
-        assert 0.5 < noise.std() < 1.6 and len(np.unique(noise)) == noise.size
-    else:
-        assert np.allclose(sent[7:], wrong[name], rtol=1e-12)
+    out[~good] = bad[name]()
+    return out
 
 
 def run(method, compressor=None, log=None, **extra):
@@ -184,19 +189,6 @@ def test_flipped_labels_are_another_data_set(tmp_path):
     assert near(end.x, x)
     gradient = loop.every(x)[good].mean(axis=0)
     assert losses[-1] == pytest.approx(gradient @ gradient, rel=1e-10)
-
-
-def attacked(name, v, good, draw):
-    """What N workers send for v (N, d): the last ones lie, by the papers' formulas."""
-    honest, out = v[good], v.copy()
-    bad = {
-        "sign-flip": lambda: -v[~good],
-        "ipm": lambda: -0.1 * honest.mean(axis=0),
-        "alie": lambda: honest.mean(axis=0) - 1.06 * honest.std(axis=0),
-        "noise": lambda: v[~good] + 10 * normals(draw.words(v.shape[1])[~good]),
-    }
-    out[~good] = bad[name]()
-    return out
 
 
 @pytest.mark.parametrize(

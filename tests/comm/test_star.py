@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from mpisim.comm import communicators
 from mpisim.comm.clock import COMMUNICATE, COMPUTE, OTHER, SlowestPath
-from mpisim.comm.ledger import Ledger
 from mpisim.comm.star import lengths_of
 from mpisim.compressors.sparse import RandK
 from mpisim.core.errors import InputError
@@ -28,25 +27,6 @@ def test_blocks_are_contiguous_and_even(n, ranks):
 
 
 D, N = 123, 6
-
-
-def test_senders_of_several_gathers_in_a_round():
-    ledger = Ledger(5)
-    for payload, paper, clients in (
-        *(([3, 8], [1, 1], [0, 4]), ([4], [2], [0]), ([1] * 5, [0] * 5, None)),
-    ):
-        sizes = np.array([-(-bits // 8) for bits in payload])
-        named = None if clients is None else np.array(clients)
-        ledger.up(np.array(payload), np.array(paper), sizes, 32, named)
-    ledger.end_round()
-    assert ledger.worker_bits_up.tolist() == [8, 1, 1, 1, 9]
-    assert [ledger.totals[name] for name in ("bits_up", "paper_bits_up")] == [20, 4]
-    assert ledger.totals["framing_bits_up"] == 8 * 32 + 8 * 8 - 20
-    assert ledger.totals["bits_up_max"] == 9
-    ledger.up(np.array([2, 0]), np.array([2, 0]), np.array([1, 0]), 0, np.array([3, 4]))
-    ledger.end_round()
-    assert ledger.worker_bits_up.tolist() == [8, 1, 1, 3, 9]
-    assert ledger.totals["bits_up_max"] == 9 + 2 and ledger.totals["messages_up"] == 9
 
 
 @pytest.mark.parametrize(

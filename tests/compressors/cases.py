@@ -154,7 +154,8 @@ BY_COUNT = [  # counts of bits, and the tables that have them
     (
         _seeded_bits,
         [
-            *(PERMK, {"name": "block-permutation", "blocks": 2}, {"name": "pattern", "s": 2}),
+            *(PERMK, PERMK | {"groups": 3}, {"name": "block-permutation", "blocks": 2}),
+            *({"name": "pattern", "s": s} for s in (2, 4)),
             *(composed(PERMK, BERNOULLI), composed(BERNOULLI, RANDK)),
             composed(RANDK, BERNOULLI),
         ],
@@ -239,8 +240,8 @@ CASES += [
 ]
 
 
-def name_of(case: Case) -> str:
-    return "-".join(str(value) for value in case.table.values())
+def name_of(table: dict) -> str:
+    return "-".join(str(value) for value in table.values())
 
 
 @dataclasses.dataclass(eq=False)

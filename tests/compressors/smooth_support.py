@@ -31,10 +31,6 @@ SCHEMES = [
 ]
 
 
-def name_of(table: dict) -> str:
-    return "-".join(str(value) for value in table.values())
-
-
 @dataclasses.dataclass
 class Only:
     """L_i (n, d, d), all workers on one rank; ``shared``: the penalty's part."""

@@ -11,6 +11,7 @@ from mpisim.compressors import make
 from mpisim.compressors.rotation import normal_points
 from mpisim.wire.composed import RotatedForm, hadamard
 from tests.compressors.cases import DOUBLE, DOWN, SINGLE, UP, chosen, draw, roundings
+from tests.methods.loops import top
 
 
 def variance(c, v, weights=None):
@@ -113,11 +114,6 @@ def test_natural_over_all_roundings():
             assert variance(c, v, weights) == pytest.approx(1 / 8, rel=1e-12)
 
 
-def reference_topk(v, k):
-    keep = sorted(range(v.size), key=lambda j: (-abs(v[j]), j))[:k]
-    return np.array([v[j] if j in keep else 0.0 for j in range(v.size)])
-
-
 @pytest.mark.parametrize(("d", "k"), [(1, 1), (5, 2), (9, 4), (30, 3)])
 def test_toplek_keeps_as_few_as_alpha_allows(d, k):
     """Two neighbouring TopK, so that E |C(v) - v|^2 = (1 - k / d) |v|^2."""
@@ -125,11 +121,11 @@ def test_toplek_keeps_as_few_as_alpha_allows(d, k):
     compressor = make({"name": "toplek", "k": k}).bind(d, 1, DOUBLE)
     words = np.array([[UP], [DOWN]], np.uint64)
     c = compressor.compress(np.tile(v, (2, 1)), chosen(words)).decoded()
-    left = [variance(reference_topk(v, j)[None], v) for j in range(d + 1)]
+    left = [variance(top(v[None], j), v) for j in range(d + 1)]
     target = 1 - compressor.alpha
     j = next(j for j in range(d + 1) if left[j] <= target)
     fewer = (target - left[j]) / (left[j - 1] - left[j])
-    wanted = [reference_topk(v, j - 1 if fewer > 0 else j), reference_topk(v, j)]
+    wanted = np.vstack([top(v[None], j - 1 if fewer > 0 else j), top(v[None], j)])
     np.testing.assert_array_equal(c, wanted)
     assert variance(c, v, [fewer, 1 - fewer]) == pytest.approx(target) == 1 - k / d
     for factor in (2.0**-700, 2.0**700):  # whose squares are 0 and infinite

@@ -1,7 +1,7 @@
 """Compressors that draw together, over every permutation."""
 
 import dataclasses
-from itertools import combinations, pairwise, product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from mpisim.compressors import make
 from mpisim.core.errors import WireError
 from mpisim.core.rng import Streams
+from mpisim.testing.compressor import alike, charged, form_sizes, round_trip, stateless
 from mpisim.testing.moments import vectors
 from tests.compressors.cases import DOUBLE, PERMK, SINGLE, Chosen, composed, draw
 from tests.compressors.permutations import (
@@ -19,8 +20,7 @@ from tests.compressors.permutations import (
     sides,
     words,
 )
-from tests.helpers import some_of
-from tests.wire.messages import contents
+from tests.compressors.test_battery import draws_again
 
 SUBSETS = [[0, 2], [1], [1], [], [0], [2]]
 
@@ -108,51 +108,10 @@ def test_any_partition(d, n, groups):
     assert max((c != 0).sum(axis=1).mean() for c in outcomes) <= compressor.density + 1e-12
 
 
-TABLES = [
-    PERMK,
-    PERMK | {"groups": 3},
-    PERMK | {"groups": 4},
-    PERMK | {"groups": [[8, 0, 3, 1], [2], [4, 5, 6, 7]]},
-    {"name": "block-permutation", "blocks": 4},
-    {"name": "block-permutation", "blocks": [1, 6, 2]},
-    {"name": "pattern", "s": 4},
-    {"name": "permuted-subsets", "subsets": [[i % 9, (i + 4) % 9] for i in range(9)]},
-]
-
-
-@pytest.mark.parametrize("table", TABLES, ids=str)
-@some_of(8, d=[9, 40])
-def test_forms_are_slices_of_the_form_of_all(table, d):
-    if d == 40 and table["name"] == "permuted-subsets":
-        table = table | {"subsets": [list(range(40)) for _ in range(9)]}
-    if d == 40 and table.get("blocks") == [1, 6, 2]:
-        table = table | {"blocks": [1, 37, 2]}
-    compressor = make(table).bind(d, 9, SINGLE)
-    complete = compressor.form(draw(9))
-    rows = [complete.indices[a:b].tolist() for a, b in pairwise(complete.ptr)]
-    assert all(row == sorted(set(row)) for row in rows)
-    for first, stop in [(0, 9), (0, 0), (2, 7), (8, 9)]:
-        fresh = make(table).bind(d, 9, SINGLE)
-        part = fresh.form(draw(stop - first, first=first))
-        result = [part.indices[a:b].tolist() for a, b in pairwise(part.ptr)]
-        assert result == rows[first:stop] and part.ptr[0] == 0
-        factors = np.broadcast_to(complete.scale, complete.ptr[-1])[
-            complete.ptr[first] : complete.ptr[stop]
-        ]
-        assert np.array_equal(np.broadcast_to(part.scale, part.indices.size), factors)
-    clients = np.array([1, 4, 5, 8])
-    some = compressor.form(dataclasses.replace(draw(5, first=3), clients=clients))
-    if table["name"] == "pattern":  # dealt to those who send: the second and third of four
-        complete = compressor.form(dataclasses.replace(draw(9), clients=clients))
-        rows[4:6] = [complete.indices[a:b].tolist() for a, b in list(pairwise(complete.ptr))[1:3]]
-    assert [some.indices[a:b].tolist() for a, b in pairwise(some.ptr)] == [rows[i] for i in [4, 5]]
-    assert some.workers == 2
-
-
-ANGLES = np.pi / 2 + 2 * np.pi * np.arange(3) / 3
-
-
-FRAME = [[[np.sqrt(2) * np.cos(t), np.sqrt(2) * np.sin(t)]] for t in ANGLES]
+def frame(n):
+    """n directions in the plane, evenly: each worker sends a number."""
+    angles = np.pi / 2 + 2 * np.pi * np.arange(n) / n
+    return [[[np.sqrt(2) * np.cos(t), np.sqrt(2) * np.sin(t)]] for t in angles]
 
 
 C, S = 0.8 * np.sqrt(2), 0.6 * np.sqrt(2)
@@ -177,7 +136,7 @@ IDLE = {"analysis": [[[2.0]], [[2.0]], [], []], "synthesis": [[[1.0]], [[1.0]], 
 LEMMA = {
     "PermK's coordinates": (BASIS, 2, 2, 4.0),
     "PermK in another basis": ({"analysis": [[[C, S]], [[-S, C]]]}, 2, 2, 4.0),
-    "three directions in the plane": ({"analysis": FRAME}, 2, 3, 6.0),
+    "three directions in the plane": ({"analysis": frame(3)}, 2, 3, 6.0),
     "any theta": (full([[2, 0.5], [0.5, 0]], [[0, -0.5], [-0.5, 2]]), 2, 2, 4.5),
     "some send nothing": (IDLE, 1, 4, 8.0),
     "the identity": (full(np.eye(2), np.eye(2), np.eye(2)), 2, 3, 3.0),
@@ -202,23 +161,24 @@ def test_lemma_11(name):
     attains(compressor, outcomes_of(compressor, a), a, atol=1e-12)
 
 
-def test_messages_cross_the_wire_in_any_blocks():
-    keys, v = {"name": "permuted-mappings", "analysis": FRAME}, np.arange(6.0).reshape(3, 2) / 7
-    compressor = make(keys).bind(2, 3, SINGLE)
-    complete = compressor.compress(v, draw(3))
-    packed = complete.encode()
-    again = compressor.form(draw(3)).decode(packed.data, packed.sizes)
-    assert contents(again) == contents(complete) and packed.payload_bits.tolist() == [32] * 3
-    assert compressor.paper_bits(complete).tolist() == [32] * 3
-    parts = [compressor.compress(v[:1], draw(1)), compressor.compress(v[1:], draw(2, first=1))]
-    assert np.array_equal(np.vstack([p.decoded() for p in parts]), complete.decoded())
-    some = dataclasses.replace(draw(3), clients=np.array([0, 2]))
-    two = compressor.compress(v[[0, 2]], some).decoded()
-    assert np.array_equal(two, complete.decoded()[[0, 2]])
-    again = [dataclasses.replace(draw(3, round=r), clients=np.array([0, 2, 2])) for r in range(20)]
-    sent = [compressor.compress(v[[0, 2, 2]], one).decoded() for one in again]
-    assert np.array_equal(sent[0][:2], complete.decoded()[[0, 2]])
-    assert 5 < sum(not np.array_equal(rows[1], rows[2]) for rows in sent) < 20
+LISTS = [  # lists for seven workers, or of lengths, which the battery's dimensions do not fit
+    (PERMK | {"groups": [[6, 0, 3, 1], [5], [2, 4]]}, 9),
+    (PERMK | {"groups": [[6, 0, 3, 1], [5], [2, 4]]}, 2),
+    ({"name": "block-permutation", "blocks": [1, 6, 2]}, 9),
+    ({"name": "permuted-subsets", "subsets": [[i, (i + 4) % 7] for i in range(7)]}, 7),
+    ({"name": "permuted-mappings", "analysis": frame(7)}, 2),
+]
+
+
+@pytest.mark.parametrize("check", [round_trip, charged, form_sizes, alike, stateless, draws_again])
+@pytest.mark.parametrize(("table", "d"), LISTS, ids=str)
+def test_lists_like_every_compressor(table, d, check):
+    compressor = make(table).bind(d, 7, SINGLE)
+    check(compressor, *() if check is draws_again else [vectors(7, d)])
+    if table["name"] == "permuted-mappings":
+        message = compressor.compress(vectors(7, d), draw(7))
+        bits = message.payload_bits.tolist()
+        assert bits == compressor.paper_bits(message).tolist() == [32] * 7
 
 
 def test_without_condition_2_the_constants_are_attained():

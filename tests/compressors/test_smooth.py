@@ -7,11 +7,10 @@ from mpisim.compressors import make
 from mpisim.compressors.matrix_roots import Full, cut_off
 from mpisim.core.errors import InputError
 from mpisim.testing.moments import biased, errors, exceeds, limit
-from tests.compressors.cases import DOUBLE, SINGLE, draw, roundings
+from tests.compressors.cases import DOUBLE, SINGLE, draw, name_of, roundings
 from tests.compressors.smooth_support import (
     SCHEMES,
     Only,
-    name_of,
     network,
     prepared,
     roots_of,

@@ -97,11 +97,12 @@ class Loop:
         """Rows of each client, drawn with replacement."""
         return Draw(Streams(SEED), purpose, self.k, 0, self.n).samples(np.full(self.n, self.m), b)
 
-    def randk(self, v, purpose, K=20, message=0):
-        kept = Draw(Streams(SEED), purpose, self.k, 0, N, None, message).subsets(self.d, K)
-        out = np.zeros((N, self.d))
-        for i, row in enumerate(kept):
-            out[i, row] = self.d / K * v[i, row]
+    def randk(self, v, purpose, K=20, message=0, clients=None):
+        """Of each row of v; ``clients``: whose rows these are, unless they are all."""
+        draw = Draw(Streams(SEED), purpose, self.k, 0, N, clients, message)
+        out, kept = np.zeros_like(v), draw.subsets(v.shape[1], K)
+        sent = v.shape[1] / K * np.take_along_axis(v, kept, axis=1)
+        np.put_along_axis(out, kept, sent, axis=1)
         return out
 
 

@@ -6,27 +6,15 @@ import numpy as np
 import pytest
 
 from mpisim.comm.communicators import OneProcess
-from mpisim.core.rng import Draw, Streams
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 from tests.helpers import run_tables
 from tests.methods import loops
-from tests.methods.loops import SEED, Loop, N, near, top
+from tests.methods.loops import Loop, N, top
 
 ROUNDS, GAMMA = 25, 0.3
 TOPK, RANDK = {"name": "topk", "k": 5}, {"name": "randk", "k": 20}
 tables = partial(loops.tables, rounds=ROUNDS)
-
-
-def scaffnew(loop, p=0.3):
-    x, h = np.zeros(loop.d), np.zeros((N, loop.d))
-    for loop.k in range(ROUNDS):
-        x_i = np.tile(x, (N, 1))
-        for _ in loop.steps(p):
-            x_i = x_i - GAMMA * (loop.gradients(x_i) - h)
-        x = x_i.mean(axis=0)
-        h = h + p / GAMMA * (x - x_i)
-    return x
 
 
 def ef21_p(loop, alpha=0.1):
@@ -51,37 +39,8 @@ def marina_p(loop, p=0.2):
     return x, w
 
 
-def masks(groups):
-    """Who sends which coordinate, (N, d), in each round: what the wire says, not the method."""
-    marina = tables({"name": "marina"}, {"name": "permk", "groups": groups})
-    setup = Setup(parse(marina), OneProcess())
-    ones = np.ones((N, setup.problem.d))
-    draws = (Draw(Streams(SEED), "up", k, 0, N) for k in range(ROUNDS))
-    return [setup.compressor.compress(ones, draw).decoded() != 0 for draw in draws]
-
-
-@pytest.mark.parametrize("s", [2, 3, 6])
-def test_compressed_scaffnew(s, p=0.3):
-    """s workers send each coordinate: x is the mean of theirs, and they move their h_i there."""
-    loop, sent = Loop(), masks(s)
-    x, h = np.zeros(loop.d), np.zeros((N, loop.d))
-    end = run_tables(tables({"name": "compressed-scaffnew", "p": p, "eta": 0.4},
-                            {"name": "permk", "groups": s}))  # fmt: skip
-    for loop.k in range(ROUNDS):
-        x_i = np.tile(x, (N, 1))
-        for _ in loop.steps(p):
-            x_i = x_i - GAMMA * (loop.gradients(x_i) - h)
-        mask = sent[loop.k]
-        assert (mask.sum(axis=0) == s).all()
-        x = (mask * x_i).sum(axis=0) / s
-        h = h + p * 0.4 / GAMMA * mask * (x - x_i)
-    assert near(end.x, x)
-    assert end.row["bits_up"] == 64 * ROUNDS * s * loop.d
-
-
 MARINA_P = {"down": RANDK, "p": 0.2}
 CASES = {  # test_shifts.py runs them with its own
-    "scaffnew": (scaffnew, {"p": 0.3}, None),
     "ef21-p": (ef21_p, {"down": TOPK, "alpha": 0.1}, RANDK),
     "marina-p": (lambda loop: marina_p(loop)[0], MARINA_P, None),
 }

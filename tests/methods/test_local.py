@@ -43,15 +43,9 @@ class Loop(loops.Loop):
 
     def sent(self, rows, message=0):
         """What the server decodes of the clients' rows: RandK of them, or they themselves."""
-        rows = np.array(rows)
-        if self.K is None:
-            return rows
         S = None if self.r is None else np.array(self.clients())
-        draw = Draw(Streams(SEED), "up", self.k, 0, N, S, message)
-        out, kept = np.zeros_like(rows), draw.subsets(self.d, self.K)
-        values = np.take_along_axis(rows, kept, axis=1) * self.d / self.K
-        np.put_along_axis(out, kept, values, axis=1)
-        return out
+        rows = np.array(rows)
+        return rows if self.K is None else self.randk(rows, "up", self.K, message, S)
 
 
 def fedavg(loop, d, mu=0.0):

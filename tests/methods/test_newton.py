@@ -55,37 +55,27 @@ def hessians(loop, x):
     return np.array(out)
 
 
-def drawn(k):
-    return Draw(Streams(SEED), "hessian", k, 0, N)
-
-
-def randk(rows, k):
-    kept, K, D = drawn(k).subsets(rows.shape[1], RANDK["k"]), RANDK["k"], rows.shape[1]
-    out = np.zeros_like(rows)
-    np.put_along_axis(out, kept, D / K * np.take_along_axis(rows, kept, axis=1), axis=1)
-    return out
-
-
-def natural(rows, k):
+def natural(loop, rows):
     mantissa, exponent = np.frexp(np.abs(rows))  # mantissa in [1/2, 1)
-    up = drawn(k).uniforms(rows.shape[1]) < 2 * mantissa - 1
+    draw = Draw(Streams(SEED), "hessian", loop.k, 0, N)
+    up = draw.uniforms(rows.shape[1]) < 2 * mantissa - 1
     return np.where(rows == 0, 0, np.sign(rows) * np.ldexp(1.0, exponent - 1 + up))
 
 
-def rank(rows, k):
+def rank(loop, rows):
     """The triangles of the matrices with the 4 largest eigenvalues."""
     out = []
     for row in rows:
-        values, vectors = np.linalg.eigh(unpacked(row, Loop().d))
+        values, vectors = np.linalg.eigh(unpacked(row, loop.d))
         kept = np.argsort(-abs(values))[: RANK["k"]]
         out.append(packed((vectors[:, kept] * values[kept]) @ vectors[:, kept].T))
     return np.array(out)
 
 
 D = triangle_size(Loop().d)
-HESSIANS = {  # the compressor of triangles (N, D) in round k, and alpha
-    "topk": (TOPK, lambda rows, k: top(rows, TOPK["k"]), 1 - np.sqrt(1 - TOPK["k"] / D)),
-    "randk": (RANDK, randk, RANDK["k"] / D),
+HESSIANS = {  # the compressor of triangles (N, D) in the loop's round, and alpha
+    "topk": (TOPK, lambda loop, rows: top(rows, TOPK["k"]), 1 - np.sqrt(1 - TOPK["k"] / D)),
+    "randk": (RANDK, lambda loop, rows: loop.randk(rows, "hessian", RANDK["k"]), RANDK["k"] / D),
     "natural": ({"name": "natural"}, natural, 8 / 9),
     "rank": (RANK, rank, 1 - np.sqrt(1 - RANK["k"] / Loop().d)),
 }
@@ -94,7 +84,7 @@ HESSIANS = {  # the compressor of triangles (N, D) in round k, and alpha
 def fednl(loop, option, C, alpha, mu=0.2):
     x = np.zeros(loop.d)
     H_i = hessians(loop, x)
-    for k in range(ROUNDS):
+    for loop.k in range(ROUNDS):
         now = hessians(loop, x)
         H, shift = H_i.mean(axis=0), np.mean([np.linalg.norm(h) for h in now - H_i])
         gradient = loop.every(x).mean(axis=0)
@@ -102,8 +92,8 @@ def fednl(loop, option, C, alpha, mu=0.2):
             values, vectors = np.linalg.eigh(H)
             H = vectors @ np.diag(np.maximum(values, mu)) @ vectors.T
         x = x - np.linalg.solve(H + (shift * np.eye(loop.d) if option == "B" else 0), gradient)
-        if k > 0:  # in round 0 the differences are 0
-            sent = C(np.array([packed(h) for h in now - H_i]), k)
+        if loop.k > 0:  # in round 0 the differences are 0
+            sent = C(loop, np.array([packed(h) for h in now - H_i]))
             H_i = H_i + alpha * np.array([unpacked(row, loop.d) for row in sent])
     return x
 

@@ -13,7 +13,7 @@ from mpisim.comm.communicators import OneProcess
 from mpisim.core.rng import Draw, Streams
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
-from tests.helpers import run_tables, some_of, table
+from tests.helpers import loaded, run_tables, some_of, table
 from tests.methods.loops import Feedback, Loop, Markov, amsgrad, naive, near, plain, sign, top
 
 ROUNDS = 100
@@ -79,14 +79,10 @@ def test_float32_wire_changes_little_but_something():
     assert 0 < np.linalg.norm(wide - narrow) < 1e-6 * np.linalg.norm(wide)
 
 
-def loaded():
-    return parse(table(GD)).problem.loaded(6, 0, 6, 1, np.dtype(float))
-
-
 def test_schedule_and_weight_decay_are_a_plain_loop():
     schedule = {"at": [0.25, 10], "factor": 0.1}  # of 20 rounds: at 5 and at 10
     method = GD | {"schedule": schedule, "weight_decay": 0.01}
-    problem, x = loaded(), np.zeros(123)
+    problem, x = loaded(table(GD)), np.zeros(123)
     for k in range(20):
         gamma = 0.5 * (0.01 if k >= 10 else 0.1 if k >= 5 else 1)
         x = x - gamma * (problem.gradients(x).mean(axis=0) + 0.01 * x)
@@ -95,7 +91,7 @@ def test_schedule_and_weight_decay_are_a_plain_loop():
 
 
 def test_stochastic_gradients_are_addressed_by_the_round():
-    problem, x, streams = loaded(), np.zeros(123), Streams(1)
+    problem, x, streams = loaded(table(GD)), np.zeros(123), Streams(1)
     for k in range(20):
         batch = Draw(streams, "batch", k, 0, 6).batches(problem.rows, 7)
         x = x - 0.5 * problem.batch_gradients(x, batch).mean(axis=0)

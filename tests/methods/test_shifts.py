@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import make
-from mpisim.core.errors import WireError
 from mpisim.core.rng import Draw, Streams
-from mpisim.wire.signs import Flags, FlagsForm
 from tests.compressors.cases import DOUBLE
 from tests.helpers import run_tables
 from tests.methods.loops import SEED, Loop, N, near, top
@@ -73,7 +71,28 @@ def canita(loop, alpha=0.1, p=0.3):
     return w
 
 
+def every_coordinate(loop):
+    return np.arange(N), np.ones((N, loop.d))
+
+
+def scaffnew(loop, p=0.3, eta=1.0, sent=every_coordinate):
+    """``sent``: the clients of a round, and the coordinates that each of them sends, (c, d).
+
+    x is the mean of what is sent, and who sends a coordinate moves its h_i there.
+    """
+    x, h = np.zeros(loop.d), np.zeros((N, loop.d))
+    for loop.k in range(ROUNDS):
+        clients, mask = sent(loop)
+        x_i = np.tile(x, (N, 1))
+        for _ in loop.steps(p):
+            x_i = x_i - GAMMA * (loop.gradients(x_i) - h)
+        x = (mask * x_i[clients]).sum(axis=0) / mask.sum(axis=0)
+        h[clients] += p * eta / GAMMA * mask * (x - x_i[clients])
+    return x
+
+
 CASES = DOWN | {
+    "scaffnew": (scaffnew, {"p": 0.3}, None),
     "canita": (canita, {"alpha": 0.1, "p": 0.3}, RANDK),
     "adiana": (adiana, {"alpha": 0.1, "p": 0.3, "mu": 0.1}, RANDK),
     "ef21-sgdm": (ef21_sgdm, {"eta": 0.3}, TOPK),
@@ -159,46 +178,33 @@ def test_trajectory_of_locodl():
     assert end.row["bits_down"] == 64 * loop.d * N * ROUNDS
 
 
-ETA, P_TAMUNA, C = 0.4, 0.3, 4
-
-
 PATTERN = {"name": "pattern", "s": 2}
+DEALT = [("compressed-scaffnew", {"name": "permk", "groups": s}, N) for s in (2, 3, 6)]
+DEALT += [("tamuna", PATTERN | {"s": s}, c) for s, c in ((2, 4), (3, 3), (2, N), (N, N))]
 
 
-def who_sends(loop, k, s, c):
-    """The clients of round k, and which coordinates each of them sends, (c, d): of the wire."""
-    clients = loop.clients(c) if c < N else np.arange(N)
-    draw = Draw(Streams(SEED), "up", k, 0, N, clients if c < N else None)
-    ones = np.ones((c, loop.d))
-    pattern = make({"name": "pattern", "s": s}).bind(loop.d, N, DOUBLE)
-    return clients, pattern.compress(ones, draw).decoded() != 0
+@pytest.mark.parametrize(("name", "compressor", "c"), DEALT, ids=str)
+def test_trajectory_and_bits_where_some_send_a_coordinate(name, compressor, c):
+    """s of c clients send each coordinate: which ones the wire says, not the method."""
+    loop, s = Loop(), compressor.get("s") or compressor["groups"]
+    of_wire = make(compressor).bind(loop.d, N, DOUBLE)
 
-
-def tamuna(loop, s, c):
-    x, h = np.zeros(loop.d), np.zeros((N, loop.d))
-    for loop.k in range(ROUNDS):
-        x_i = np.tile(x, (N, 1))
-        for _ in loop.steps(P_TAMUNA):
-            x_i = x_i - GAMMA * (loop.gradients(x_i) - h)
-        clients, mask = who_sends(loop, loop.k, s, c)
+    def sent(loop):
+        S = loop.clients(c) if c < N else None
+        draw = Draw(Streams(SEED), "up", loop.k, 0, N, S)
+        mask = of_wire.compress(np.ones((c, loop.d)), draw).decoded() != 0
         assert (mask.sum(axis=0) == s).all() and np.ptp(mask.sum(axis=1)) <= 1
-        x = (mask * x_i[clients]).sum(axis=0) / s
-        h[clients] += P_TAMUNA * ETA / GAMMA * mask * (x - x_i[clients])
-    return x
+        return np.arange(N) if S is None else S, mask
 
-
-@pytest.mark.parametrize(("s", "c"), [(2, 4), (3, 3), (2, N), (N, N)])
-def test_trajectory_and_bits(s, c):
-    keys = {"name": "tamuna", "p": P_TAMUNA, "eta": ETA} | ({"participants": c} if c < N else {})
-    end, loop = run_tables(tables(keys, PATTERN | {"s": s})), Loop()
-    x = tamuna(loop, s, c)
+    keys = {"name": name, "p": 0.3, "eta": 0.4} | ({"participants": c} if c < N else {})
+    end, x = run_tables(tables(keys, compressor)), scaffnew(loop, eta=0.4, sent=sent)
     assert near(end.x, x)
     assert end.row["bits_up"] == 64 * ROUNDS * s * loop.d
-    assert end.row["bits_down"] == 64 * ROUNDS * (c + s) * loop.d
+    assert name != "tamuna" or end.row["bits_down"] == 64 * ROUNDS * (c + s) * loop.d
 
 
 def test_the_step_of_convex_functions():
-    settings = tables({"name": "tamuna", "p": P_TAMUNA, "stepsize": "theory"}, PATTERN)
+    settings = tables({"name": "tamuna", "p": 0.3, "stepsize": "theory"}, PATTERN)
     assert run_tables(settings).attributes["stepsize_source"] == "derived for TAMUNA: 1 / L_max"
 
 
@@ -235,16 +241,6 @@ def test_a_larger_trigger_has_a_smaller_step():
     ]
     gammas = [end.attributes["stepsize"] for end in steps]
     assert gammas[0] > gammas[1] > gammas[2] > 0
-
-
-def test_bits_are_bytes_with_ones_behind():
-    form, flags = FlagsForm(1, 3, DOUBLE), np.array([True, False, True])
-    packed = Flags(form, flags).encode()
-    assert packed.data.tolist() == [255, 127, 255] and packed.payload_bits.tolist() == [1, 1, 1]
-    assert form.decode(packed.data, packed.sizes).decoded()[:, 0].tolist() == [1, 0, 1]
-    for wrong in (0, 126, 254):
-        with pytest.raises(WireError, match=r"message 1 of the block .*padding"):
-            form.decode(np.array([255, wrong, 127], np.uint8), packed.sizes)
 
 
 def byz_dasha_page(loop, rule, p=0.3, a=0.2, B=7):

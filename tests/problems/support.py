@@ -12,6 +12,17 @@ from tests.comm.jobs import HANG_SECONDS
 
 NAMES = ("logistic", "nonconvex-loss", "logistic-nonconvex-reg", "least-squares")
 FORMS = ("ones", "sparse", "dense")
+SMALL = {  # the keys of every problem, where it need not be large; a new one adds a row
+    "quadratic": {"dimension": 12, "noise": 0.3, "lambda": 0.01},
+    "autoencoder": {"data": "sample", "images": 40, "code_size": 2},
+    "logistic": {"data": "sample", "l2": 0.01},
+    "nonconvex-loss": {"data": "sample"},
+    "logistic-nonconvex-reg": {"data": "sample"},
+    "least-squares": {"data": "sample"},
+    "multinomial-logistic": {"data": "sample", "l2": 0.01},
+    "torch": {"data": "generated", "samples": 40, "model": "linear", "device": "cpu"},
+}
+RANGES = [(0, 100), (100, 101), (101, 390), (390, 391), (391, 650), (650, 700)]  # of `make_rows`
 
 
 def make_rows(form: str, count: int = 700, d: int = 23, seed: int = 0):
@@ -46,6 +57,13 @@ def part(name, a, y, ranges, first, count, **keys):
     high = max((stop for _, stop in block), default=0)
     shifted = [(start - low, stop - low) for start, stop in block]
     return attach(name, a[low:high], y[low:high], shifted, n=len(ranges), first=first, **keys)
+
+
+def constants_of(h: np.ndarray) -> tuple[np.ndarray, float, float, float]:
+    """L_i, L, L_+ and L_± of quadratic f_i with the Hessians h (m, d, d): Theorem 3, Example 3."""
+    mean, square = h.mean(axis=0), np.mean(h @ h, axis=0)
+    L, plus, pm = (np.linalg.norm(one, 2) for one in (mean, square, square - mean @ mean))
+    return np.linalg.norm(h, 2, axis=(1, 2)), L, np.sqrt(plus), np.sqrt(pm)
 
 
 class LocalStar:

@@ -10,12 +10,13 @@ from mpi4py import MPI
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import innovations
 from mpisim.core.registry import table_of
+from mpisim.core.schema import build
 from mpisim.problems import PROBLEMS, ExplicitProblem, Problem
 from mpisim.problems import problem as registered
 from mpisim.problems.explicit import LazyGradients
 from mpisim.runs.sweep.executor import sweep
 from tests.helpers import columns, run_tables, some_of
-from tests.problems.support import FORMS, NAMES, make_rows, part
+from tests.problems.support import FORMS, NAMES, SMALL, make_rows, part
 from tests.problems.test_autoencoder import KEYS, autoencoder
 
 N = 6
@@ -258,13 +259,6 @@ def test_blocks_do_not_change_a_bit(make, dtype):
                 assert f == f_all and np.array_equal(gradient, all_gradient)
 
 
-TABLES = {
-    "quadratic": {"dimension": 6, "noise": 0.3},
-    "autoencoder": {"data": "sample", "images": 40, "code_size": 2},
-    "torch": {"data": "generated", "samples": 40, "model": "linear", "device": "cpu"},
-}
-
-
 def test_losses_and_gradients_make_a_problem(tmp_path):
     """A problem of a plugin, without the key workers, of which a sweep does not set any."""
 
@@ -311,7 +305,7 @@ def test_a_problem_without_gradients_is_refused():
 def test_load_leaves_the_keys_alone(name):
     if name == "torch":
         pytest.importorskip("torch")
-    spec = PROBLEMS[name](**TABLES.get(name, {"data": "sample"}))
+    spec = build(PROBLEMS[name], SMALL[name], "problem")
     before = dict(vars(spec))
     made = spec.loaded(3, 1, 2, 7, np.dtype("float32"))
     assert table_of(made) == table_of(spec) and vars(spec) == before

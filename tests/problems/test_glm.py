@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from tests.helpers import some_of
-from tests.problems.support import FORMS, NAMES, attach, make_rows, part
-
-RANGES = [(0, 100), (100, 101), (101, 390), (390, 391), (391, 650), (650, 700)]
+from tests.problems.support import FORMS, NAMES, RANGES, attach, make_rows, part
 
 
 def reference(name, a, y, x, l2=0.0, lambda_=0.1, reduction="mean"):

@@ -257,6 +257,10 @@ def test_each_run_has_its_own_bits():
     one.restore(ledger.state(1))
     assert list(one.totals.values()) == [n[1] for n in names.values()]
     assert one.worker_bits_up.tolist() == [17, 2, 3]
+    for least in (1, 2):  # a worker with two messages in a round, and the next round from 0
+        ledger.up(np.array([1, least]), np.array([0, 0]), np.array([1, 1]), 0, np.array([0, 0]))
+        ledger.end_round()
+    assert ledger.counts[:, list(names).index("bits_up_max")].tolist() == [29 + 2 + 3, 17]
 
 
 GRID = """

@@ -9,9 +9,8 @@ from mpisim.core.errors import InputError
 from mpisim.runs import minimiser as module
 from mpisim.runs.minimiser import minimiser
 from tests.helpers import calls_of, some_of
-from tests.problems.support import FORMS, LocalStar, attach, make_rows, on_ranks, part
+from tests.problems.support import FORMS, RANGES, LocalStar, attach, make_rows, on_ranks, part
 
-RANGES = [(0, 100), (100, 101), (101, 390), (390, 391), (391, 650), (650, 700)]
 STAR = LocalStar(6)
 
 

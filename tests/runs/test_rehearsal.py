@@ -20,16 +20,12 @@ from mpisim.runs.rehearsal import Rehearsal, rehearse
 from mpisim.runs.setup import Setup
 from tests.compressors.cases import CASES
 from tests.helpers import before_row, some_of, table
+from tests.problems.support import SMALL
 from tests.resumes import KEYS, SMOOTH
 from tests.runs.support import run_afresh
 
 COMPRESSORS = [case.table for case in CASES] + [SMOOTH, {"name": "topk", "k": 20}]
-PROBLEMS = [
-    {"name": "nonconvex-loss", "data": "sample"},
-    {"name": "quadratic", "dimension": 33, "noise": 0.5},
-    {"name": "autoencoder", "data": "sample", "images": 30, "code_size": 3},
-    {"name": "logistic", "data": "sample", "l2": 0.1},
-]
+PROBLEMS = "nonconvex-loss", "quadratic", "autoencoder", "logistic"
 
 
 LOADED: dict = {}  # kernels that a test has loaded
@@ -55,7 +51,8 @@ def experiments(method: str, random: Random):
     compressors = several if needs_compressor(method) else [None]
     for compressor in compressors:
         tables = table(keys, compressor, workers=5, rounds=17, log_every=3)
-        yield tables | {"problem": random.choice(PROBLEMS) | {"workers": 5}}
+        name = random.choice(PROBLEMS)
+        yield tables | {"problem": {"name": name, "workers": 5} | SMALL[name]}
 
 
 @some_of(7, method=METHODS)

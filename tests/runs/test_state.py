@@ -68,11 +68,6 @@ def test_a_queue_that_is_changed_in_place_is_resumed(tmp_path):
     assert in_two_parts(tmp_path, tables) == []
 
 
-def counts_of_the_class(self, x):
-    type(self).count += 1
-    return average(self, x) / self.count
-
-
 KEY = {"__annotations__": {"share": float}, "share": 0.5}
 REFUSED = {  # what the message says, and the members of an estimator
     r"Mine: .*'queue' is a list.*`queue = Shared\(\)`": {"check": queue_check},
@@ -82,8 +77,6 @@ REFUSED = {  # what the message says, and the members of an estimator
     | first_round(seen={1, 2}),
     r"seen: has shape \(2, 5\), but is PerWorker": {"seen": mpisim.PerWorker()}
     | first_round(seen=np.zeros((2, 5))),
-    r"Mine: .*'count' is set in a run.*`count = Shared\(\)`": {"count": 0}
-    | {"estimate": counts_of_the_class},
 }
 
 

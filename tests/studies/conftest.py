@@ -1,6 +1,5 @@
 """What the studies' tests share: runs of one seed, which the judge itself refuses."""
 
-import h5py
 import numpy as np
 import pytest
 
@@ -37,10 +36,8 @@ def by_step(make_log, tmp_path):
             for step, (gradient, loss) in steps.items():
                 both = {"grad_norm_sq": np.exp(-gradient * ROUNDS)}
                 both |= {"loss": first * np.exp(-loss * ROUNDS)} | (columns or {}).get(method, {})
-                path = make_log(method, compressor, stepsize=step, columns=both)
-                with h5py.File(path, "a") as file:
-                    file["workers/rows"] = np.full(5, 200)
-                    file.attrs["stepsize"] = step
+                how = {"stepsize": step, "columns": both, "attrs": {"stepsize": step}}
+                make_log(method, compressor, **how)
         return complete_logs(tmp_path)[0]
 
     return make

@@ -28,6 +28,7 @@ from mpisim.testing.plugins import Subject, experiments, load
 from mpisim.testing.runs import Broken, Trial, run_job
 from tests.comm.jobs import ended
 from tests.helpers import sampled, some_of
+from tests.problems.support import SMALL
 from tests.resumes import KEYS
 
 CASES = tomllib.loads(Path(__file__).with_name("mistakes.toml").read_text())
@@ -101,20 +102,9 @@ KEPT.append((self.star.round, g))
         trial.compare("moved", "")
 
 
-BUILT_IN = {
-    "quadratic": {"dimension": 12, "noise": 0.3, "lambda": 0.01},
-    "autoencoder": {"data": "sample", "images": 40, "code_size": 2},
-    "logistic": {"data": "sample", "l2": 0.01},
-    "nonconvex-loss": {"data": "sample"},
-    "logistic-nonconvex-reg": {"data": "sample"},
-    "least-squares": {"data": "sample"},
-    "multinomial-logistic": {"data": "sample", "l2": 0.01},
-}
-
-
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", sorted({*PROBLEMS} - {"torch"}))
 def test_our_problems_pass(name):
-    assert_all(problem_checks(build(PROBLEMS[name], BUILT_IN[name], "problem")))
+    assert_all(problem_checks(build(PROBLEMS[name], SMALL[name], "problem")))
 
 
 FIND_IT = ("dcgd", "vr-diana", "dasha-sync-mvr", "ef21-2way", "ef", "ef21-p", "marina-p")

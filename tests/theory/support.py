@@ -23,13 +23,6 @@ def setting(omega=None, alpha=None, zeta=4.0, n=2, d=8, condition="nonconvex", *
     return Setting(n, d, False, constants(**c), omega, alpha, zeta, condition, A, B)
 
 
-def smoothness_matrices(n: int, d: int, seed: int = 0) -> np.ndarray:
-    """L_i (n, d, d), each with its own scales of coordinates."""
-    rng = np.random.default_rng(seed)
-    a = rng.standard_normal((n, d + 2, d)) * np.exp(1.5 * rng.standard_normal((n, 1, d)))
-    return np.einsum("nmi,nmj->nij", a, a) / d + 0.05 * np.eye(d)
-
-
 SAMPLE = ("problem.data=sample", "problem.workers=5", "run.rounds=1")
 
 
@@ -37,12 +30,6 @@ def theory(capsys, *settings: str, epsilon: str = "0.01") -> str:
     """What `mpisim theory` prints."""
     assert main(["theory", "--epsilon", epsilon, *words_of(*settings)]) == 0
     return capsys.readouterr().out
-
-
-def error(diagonal: np.ndarray, h: np.ndarray, v: np.ndarray) -> float:
-    """E|Q_h(x) - x|_L^2 for x with |x_j| = v_j and |x| = 1."""
-    r = v / h - np.floor(v / h)
-    return float((diagonal * h**2 * r * (1 - r)).sum())
 
 
 def true_cal_L(diagonal: np.ndarray, h: np.ndarray) -> tuple[float, np.ndarray]:

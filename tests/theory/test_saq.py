@@ -14,8 +14,9 @@ from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 from mpisim.theory import saq
 from mpisim.theory.smoothness import matrices
+from tests.compressors.smooth_support import spd
 from tests.helpers import some_of, table
-from tests.theory.support import setting, smoothness_matrices, theory
+from tests.theory.support import setting, theory
 
 
 def diagonals(L: np.ndarray) -> np.ndarray:
@@ -78,7 +79,7 @@ SIZES = [(3, 12), (4, 14), (2, 3), (5, 25)]
 @some_of(8, theorem=saq.THEOREMS, mu=[1e-3, 0.3])
 def test_fits_are_the_appendices(theorem, n, d, mu):
     quantizers = saq.Quantizers(n, d, mu)
-    for row in diagonals(smoothness_matrices(n, d)):
+    for row in diagonals(spd(n, d)):
         fit, (omega, cal_L) = quantizers.fit(theorem, row), fitted(theorem, row, n, mu)
         assert fit.omega == pytest.approx(omega) and fit.cal_L == pytest.approx(cal_L)
         goal = cal_L / (n * mu) + (omega if theorem in (4, 6) else 0)
@@ -108,7 +109,7 @@ def test_bounds_by_nu_1_are_the_appendices():
 def test_each_bound_is_above_the_one_before(theorem, n, d):
     """goal <= bound by T_B, T_1 and the trace <= bound by nu_1; L <= nu L_max / n: (21)."""
     for seed in range(20):
-        L, mu = smoothness_matrices(n, d, seed), 10.0 ** -(seed % 5)
+        L, mu = spd(n, d, seed), 10.0 ** -(seed % 5)
         quantizers, rows = saq.Quantizers(n, d, mu), diagonals(L)
         L_i = np.linalg.eigvalsh(L)[:, -1]
         largest = max(saq.nu_1(row) for row in rows)

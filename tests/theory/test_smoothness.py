@@ -11,9 +11,8 @@ from mpisim.problems.base import Problem
 from mpisim.problems.linear_models import CURVATURE
 from mpisim.theory.smoothness import constants, matrices
 from tests.helpers import some_of
-from tests.problems.support import FORMS, NAMES, LocalStar, attach, make_rows
+from tests.problems.support import FORMS, NAMES, RANGES, LocalStar, attach, constants_of, make_rows
 
-RANGES = [(0, 100), (100, 101), (101, 390), (390, 391), (391, 650), (650, 700)]
 SLACK = 1 + 1e-10
 
 
@@ -95,18 +94,10 @@ def test_least_squares_against_dense_eigenvalues(form, reduction):
     weight = [1 if reduction == "sum" else len(rows) for rows in blocks]
     each = [rows.T @ rows / w for rows, w in zip(blocks, weight, strict=True)]
     each += 0.3 * np.eye(a.shape[1])
-    full = np.mean(each, axis=0)
-    variance = np.mean([(h - full) @ (h - full) for h in each], axis=0)
-
-    def top(h):
-        return np.linalg.eigvalsh(h)[-1]
-
-    assert np.allclose(c.L_i, [top(h) for h in each], rtol=1e-12)
-    assert pytest.approx(top(full), rel=1e-11) == c.L
-    squares = np.mean([h @ h for h in each], axis=0)
-    assert c.L_plus == pytest.approx(np.sqrt(top(squares)), rel=1e-11)
-    assert c.L_pm == pytest.approx(np.sqrt(top(variance)), rel=1e-11)
-    assert c.mu == pytest.approx(np.linalg.eigvalsh(full)[0], rel=1e-9)
+    L_i, *others = constants_of(each)
+    assert np.allclose(c.L_i, L_i, rtol=1e-12)
+    assert [c.L, c.L_plus, c.L_pm] == pytest.approx(others, rel=1e-11)
+    assert c.mu == pytest.approx(np.linalg.eigvalsh(each.mean(axis=0))[0], rel=1e-9)
     assert all(sharp for name, sharp in c.sharp.items() if name != "cal_L_i")
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 import psutil
 
 from mpisim.core.errors import InputError
-from tests.comm.jobs import HANG_SECONDS, ROOT, environment
+from tests.comm.jobs import HANG_SECONDS, ROOT, environment, start
 from tests.helpers import run_tables
 from tests.resumes import differences, experiments
 from tests.trials.entry import Fault
@@ -27,17 +26,10 @@ NOTES = ("nothing to", "starting at", "continuing from", "starting over")
 
 def start_job(ranks: int, parent: Path, *arguments: str, name: str = "stderr") -> subprocess.Popen:
     """Start ``python ARGUMENTS`` on ranks; stderr goes to a file in ``parent``."""
-    launcher = ["mpirun", "-n", str(ranks)] if ranks > 1 else []
+    env = environment() | {MARK: str(parent), "TMPDIR": str(parent)}
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
     with (parent / name).open("wb") as errors:
-        return subprocess.Popen(
-            [*launcher, sys.executable, *arguments],
-            cwd=ROOT,
-            env=environment() | {MARK: str(parent), "TMPDIR": str(parent)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            start_new_session=True,
-        )
+        return start(ranks, *arguments, cwd=ROOT, env=env, stderr=errors, **quiet)
 
 
 def start_with(

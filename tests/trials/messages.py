@@ -47,7 +47,7 @@ def pair(kind: int, rng: np.random.Generator) -> tuple[str, Form, list[Message]]
     at = draw(m, round=int(rng.integers(1000)))
     vectors = rng.standard_normal((2, m, compressor.d)) * 10.0 ** rng.uniform(-3, 3, (2, m, 1))
     messages = [compressor.compress(v, at) for v in vectors]
-    return name_of(case), compressor.form(at), messages
+    return name_of(case.table), compressor.form(at), messages
 
 
 def corrupted(

@@ -12,7 +12,7 @@ from mpisim.wire.exponents import Exponents, ExponentsForm
 from mpisim.wire.factors import Factors, FactorsForm, Spectral, SpectralForm
 from mpisim.wire.fewer import Fewer, FewerForm
 from mpisim.wire.levels import Levels, LevelsForm
-from mpisim.wire.signs import Points, PointsForm, SignsForm
+from mpisim.wire.signs import Flags, FlagsForm, Points, PointsForm, SignsForm
 from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
 from mpisim.wire.values import Dense, DenseForm
 from tests.wire import string_elias
@@ -22,7 +22,7 @@ PRECISIONS = [Precision(wire, arithmetic) for wire in WIDTHS for arithmetic in W
 KINDS = ["dense", "seeded", "explicit", "entropy explicit", "levels", "block levels"]
 KINDS += ["worker levels", "e1 levels", "entropy levels", "exponents", "entropy exponents"]
 KINDS += ["signs", "points", "entropy points", "sum", "factors", "entropy factors", "fewer"]
-KINDS += ["entropy fewer", "spectral", "entropy spectral"]
+KINDS += ["entropy fewer", "spectral", "entropy spectral", "flags"]
 
 
 def random_message(
@@ -53,6 +53,8 @@ def random_message(
             powers = np.frexp(rng.standard_normal((m, d)))[1] + int(rng.choice([30, 110, 125]))
             codes = (np.maximum(powers, 0) + (codes & 256)).astype(np.uint16)
         return Exponents(ExponentsForm(d, m, precision, codec), codes)
+    if kind == "flags":
+        return Flags(FlagsForm(1, m, precision), rng.random(m) < 0.5)
     if kind == "signs":
         scales = np.abs(_finite(rng, (m,), wire))
         return SignsForm(d, m, precision).pack(scales, rng.standard_normal((m, d)))
@@ -116,7 +118,8 @@ def _floats(rng, shape, wire):
 
 def contents(message: Message) -> dict[str, bytes]:
     """What the message holds, to the bit."""
-    names = ("values", "indices", "ptr", "norms", "levels", "codes", "scales", "bits", "which")
+    names = ("values", "indices", "ptr", "norms", "levels", "codes", "scales")
+    names += ("bits", "which", "flags")
     fields = {n: getattr(message, n) for n in names if hasattr(message, n)}
     result = {n: (a.dtype.str + str(a.shape)).encode() + a.tobytes() for n, a in fields.items()}
     for number, part in enumerate(getattr(message, "parts", ())):

@@ -1,6 +1,5 @@
 """Codes against strings written from their definitions, and against entropies of sources."""
 
-from itertools import combinations
 from math import comb
 
 import numpy as np
@@ -65,18 +64,6 @@ def test_e1_levels_that_take_too_many_bits_are_one_line():
     line = r"^compressor\.codec: 'e1' takes 2,147,483,647 bits .* allowed: 1,073,741,824"
     with pytest.raises(InputError, match=line):
         message([[0, 2**31 - 1], [1, 1]], "e1", s=2**31 - 1).encode()
-
-
-@pytest.mark.parametrize(("d", "k"), [(6, 3), (7, 1), (5, 0), (5, 5)])
-def test_e1_ranks_are_a_bijection(d, k):
-    sets = list(combinations(range(d), k))
-    rows = np.zeros((len(sets), d), np.int32)
-    for row, places in zip(rows, sets, strict=True):
-        row[list(places)] = 1
-    sent = message(rows, "e1")
-    packed = sent.encode()
-    assert len({bytes(part) for part in packed.data.reshape(len(sets), -1)}) == comb(d, k)
-    assert np.array_equal(sent.form.decode(packed.data, packed.sizes).levels, rows)
 
 
 def test_long_vectors_are_cut_into_stretches():
@@ -202,8 +189,3 @@ def test_arbitrary_bits_are_what_the_encoder_writes_or_refused(bits):
 def test_cut_words_are_refused(values, cut):
     words, bits = encode(values)
     assert decode(words, max(0, len(bits) - cut), len(values))[-1] == SHORT
-
-
-def test_numbers_beyond_63_bits_are_refused():
-    word = string_elias.omega(2**63)
-    assert read_omega(as_words(word), 0, len(word))[0] == LARGE

@@ -13,7 +13,7 @@ from mpisim.wire.base import Precision
 from mpisim.wire.exponents import ExponentsForm
 from mpisim.wire.fewer import FewerForm
 from mpisim.wire.levels import Levels, LevelsForm
-from mpisim.wire.signs import STRETCH, SignsForm
+from mpisim.wire.signs import STRETCH, FlagsForm, SignsForm
 from mpisim.wire.sparse import Explicit, ExplicitForm
 from tests.helpers import some_of
 from tests.trials.messages import ALL, check, corrupted, pair
@@ -128,7 +128,7 @@ REFUSED = {
         (NORM + string_elias.omega(10) + "0" + "0" + string_elias.omega(1) + "00", "index"),
         (NORM + "0" + "1" + string_elias.omega(5), "level"),
         (NORM + "0" + "1" + string_elias.omega(2**63 - 1), "level"),
-        (NORM + "0" + "1" + string_elias.omega(2**70), "too large"),
+        (NORM + "0" + "1" + string_elias.omega(2**63), "too large"),
         (NORM + "1" * 8, "ends inside"),
         (NORM + "1" * 80, "too large|ends inside"),
         (NORM + "0000" + "0111", "ends inside"),
@@ -153,6 +153,7 @@ REFUSED = {
         ("0" * 35 + "11110", "padding"),
         ("0" * 24 + "1" + "0" * 7 + "1" * 8, "norm"),  # -0, in the machine's byte order
     ],
+    FlagsForm(1, 1, SINGLE): [("1" * 7 + "0", "padding")],
     ExponentsForm(1, 1, SINGLE): [("0" * 16, "padding")],
     FewerForm(4, 1, SINGLE, 1, "entropy"): [
         ("1" + "0" * 63, "too large"),  # as if there were -1 coordinates
@@ -166,6 +167,12 @@ REFUSED = {
 )
 def test_bits_that_are_refused(form, bits, match):
     refused(form, bits, match)
+
+
+def test_the_message_that_is_refused_is_named():
+    bits = np.array([255, 0b00111111, 127], np.uint8)
+    with pytest.raises(WireError, match=r"message 1 of the block .*padding"):
+        FlagsForm(1, 3, SINGLE).decode(bits, np.ones(3, np.int64))
 
 
 @pytest.mark.parametrize("d", [1, STRETCH - 1, STRETCH, STRETCH + 1, 2 * STRETCH + 13])

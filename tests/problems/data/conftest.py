@@ -38,6 +38,15 @@ def random_dense(rows: int, features: int, seed: int = 0) -> tuple[np.ndarray, n
     return matrix, labels
 
 
+def scaled(matrix: np.ndarray, scale: str, of: np.ndarray | None = None) -> np.ndarray:
+    """By the largest absolute value of each row, or of each feature of the rows ``of``."""
+    if scale == "none":
+        return matrix
+    axis, of = (1, matrix) if scale == "row-max-abs" else (0, matrix if of is None else of)
+    largest = np.abs(of).max(axis=axis, keepdims=True)
+    return matrix / np.where(largest == 0, 1, largest)
+
+
 def to_text(matrix: np.ndarray, labels: np.ndarray) -> str:
     """LibSVM text of the non-zero entries."""
     text = ""

@@ -14,7 +14,7 @@ from mpisim.problems.data import cache as caching
 from mpisim.problems.data import prepared
 from mpisim.problems.data.prepared import DataOptions, load_shards, prepare
 from tests.helpers import calls_of
-from tests.problems.data.conftest import random_dense, to_dense, to_text
+from tests.problems.data.conftest import random_dense, scaled, to_dense, to_text
 
 pytestmark = pytest.mark.usefixtures("cache")
 N, D = 23, 7
@@ -116,10 +116,7 @@ def reference(options: DataOptions) -> list[tuple[np.ndarray, np.ndarray]]:
     matrix, labels = random_dense(N, D)
     if options.labels == "binary":
         labels = np.where(labels == labels.max(), 1.0, -1.0)
-    axis = {"row-max-abs": 1, "feature-max-abs": 0}.get(options.scale)
-    if axis is not None:
-        largest = np.abs(matrix).max(axis=axis, keepdims=True)
-        matrix = matrix / np.where(largest == 0, 1, largest)
+    matrix = scaled(matrix, options.scale)
     order = np.arange(N)
     if options.split == "shuffled":
         order = Streams(options.seed).generator("data/shuffle").permutation(N)

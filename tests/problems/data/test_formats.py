@@ -18,7 +18,7 @@ from mpisim.problems import PROBLEMS
 from mpisim.problems.data import formats
 from mpisim.problems.data.content import read_content
 from tests.helpers import run_tables
-from tests.problems.data.conftest import random_dense, to_text
+from tests.problems.data.conftest import random_dense, scaled, to_text
 
 X, Y = random_dense(30, 6)
 COLUMNS = np.column_stack([Y, X])
@@ -202,13 +202,8 @@ def test_columns_of_a_test_set(name, scale, cache, tmp_path, monkeypatch):
     experiment = mpisim.Experiment.from_arrays(X, Y, keys, test=(sparse.csr_array(T), U))
     assert experiment == mpisim.Experiment.from_dict(tomllib.loads(experiment.to_toml()))
     end = mpisim.run(experiment)
-    a, b = np.pad(X, ((0, 0), (0, 2))), T
-    if scale == "row-max-abs":
-        a, b = (v / np.maximum(np.abs(v).max(axis=1, keepdims=True), 1e-300) for v in (a, b))
-    elif scale == "feature-max-abs":
-        largest = np.abs(a).max(axis=0)
-        a, b = (v / np.where(largest == 0, 1, largest) for v in (a, b))
-    a, b = (np.column_stack([np.ones(len(v)), v]) for v in (a, b))
+    train = np.pad(X, ((0, 0), (0, 2)))
+    a, b = (np.column_stack([np.ones(len(v)), scaled(v, scale, train)]) for v in (train, T))
     result = [end.rows[key][-1] for key in
              ("train_accuracy", "test_loss", "test_accuracy", "test_grad_norm_sq")]  # fmt: skip
     np.testing.assert_allclose(result, expected(name, end.x, (a, Y), (b, U)), rtol=1e-12)

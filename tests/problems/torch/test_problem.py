@@ -7,9 +7,8 @@ from mpisim.core.errors import InputError
 from mpisim.core.rng import Draw, Streams
 from mpisim.problems.torch import samples
 from mpisim.problems.torch.samples import SAMPLES, Samples
-from mpisim.runs.experiment import parse
 from tests.comm.jobs import mpirun, needs_mpirun
-from tests.helpers import calls_of, columns, dense, run_tables, table
+from tests.helpers import calls_of, columns, dense, loaded, run_tables, table
 from tests.problems.torch.support import network
 
 torch = pytest.importorskip("torch")
@@ -17,24 +16,20 @@ GD = {"name": "gd", "stepsize": 0.01}
 CD_ADAM, SIGN = {"name": "cd-adam", "batch": 9}, {"name": "scaled-sign"}
 
 
-def load(tables, n=4, dtype="float64"):
-    return parse(tables).problem.loaded(n, 0, n, 1, np.dtype(dtype))
-
-
 def test_bad_values_are_one_line():
     for key, value in (("model", "resnet"), ("data", "cifar"), ("chunk", 1), ("width", 0.0)):
         tables = network(GD)
         tables["problem"][key] = value
         with pytest.raises(InputError, match=rf"problem\.{key}: "):
-            load(tables)
+            loaded(tables, 4)
     tables["problem"] |= {"width": 0.05, "log_samples": 7}
     with pytest.raises(InputError, match=r"problem\.log_samples: 7 .* at least 2 n = 8"):
-        load(tables)
+        loaded(tables, 4)
     with pytest.raises(InputError, match=r"problem\.workers: 91 is not allowed"):
-        load(network(GD), n=91)
+        loaded(network(GD), 91)
     tables["problem"] |= {"log_samples": 0, "pool": 33}
     with pytest.raises(InputError, match=r"problem\.pool: 33 .* at most 32"):
-        load(tables)
+        loaded(tables, 4)
 
 
 def test_images_that_are_not_square_are_averaged_to_their_edges():
@@ -81,7 +76,7 @@ def logistic_network(monkeypatch):
 
 
 def test_only_the_gradients_of_drawn_clients_are_computed(logistic_network, monkeypatch):
-    problem = load(logistic_network, 6)
+    problem = loaded(logistic_network)
     x = np.random.default_rng(0).normal(size=problem.d)
     every = np.asarray(problem.gradients(x))
     calls = calls_of(monkeypatch, problem.flat_model, "gradient")
@@ -91,8 +86,8 @@ def test_only_the_gradients_of_drawn_clients_are_computed(logistic_network, monk
 
 
 def test_a_linear_model_is_logistic_regression(logistic_network):
-    network_loaded = load(logistic_network, 6)
-    expected = load(table(GD, problem={"name": "logistic"}), 6)
+    network_loaded = loaded(logistic_network)
+    expected = loaded(table(GD, problem={"name": "logistic"}))
     x = np.random.default_rng(0).normal(size=network_loaded.d)
     assert network_loaded.d == expected.d and np.array_equal(network_loaded.rows, expected.rows)
     losses, gradients = map(np.asarray, network_loaded.losses_and_gradients(x))
@@ -118,7 +113,7 @@ def test_finite_differences(model):
     """f_i is a function of x alone, batch norm included, and these are its gradients."""
     tables = network(GD, workers=2)
     tables["problem"]["model"] = model
-    problem = load(tables, 2)
+    problem = loaded(tables, 2)
     x, random = np.asarray(problem.initial_point()), np.random.default_rng(0)
     losses, gradients = problem.losses_and_gradients(x)
     v, h = random.normal(size=problem.d), 1e-8  # no ReLU changes its side
@@ -142,7 +137,7 @@ def test_the_papers_networks_have_their_sizes(model, parameters):
 
 def test_a_minibatch_is_what_numpy_makes_of_the_images():
     """Crops and mirrors from the round's address, and normalisation."""
-    problem = load(network(CD_ADAM, SIGN, augment=True), dtype="float32")
+    problem = loaded(network(CD_ADAM, SIGN, augment=True), 4, "float32")
     seen, batch = [], np.random.default_rng(0).integers(0, 22, (4, 9))
     first = next(iter(problem.flat_model.model.children()))
     first.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].numpy().copy()))
@@ -210,7 +205,7 @@ def test_batch_norm_averages_like_pytorch():
 def test_layers_are_the_networks_tensors(compressor, tmp_path):
     columns_of = {"columns": ["layers"]}
     tables = network({"name": "ef21", "stepsize": 0.01}, compressor, 2, workers=2, **columns_of)
-    problem = load(tables, 2)
+    problem = loaded(tables, 2)
     tensors = list(problem.flat_model.model.parameters())
     assert problem.layers == tuple(tensor.numel() for tensor in tensors)
     flat = torch.cat([tensor.reshape(-1) for tensor in tensors]).detach()

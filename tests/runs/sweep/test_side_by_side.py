@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -17,7 +16,8 @@ import mpisim
 from mpisim.core.errors import MpisimError
 from mpisim.core.schema import choose
 from mpisim.runs.sweep.points import read_summary
-from tests.comm.jobs import HANG_SECONDS, environment
+from tests.comm import jobs
+from tests.comm.jobs import HANG_SECONDS
 from tests.helpers import attributes, before_row
 from tests.resumes import differences
 from tests.runs.sweep.support import BASE, count_runs, run, write
@@ -30,14 +30,9 @@ compressor.k = [10, 1000]
 
 
 def start(file: Path, logs: Path, *words: str) -> subprocess.Popen:
-    return subprocess.Popen(
-        [sys.executable, "-m", "mpisim", "sweep", str(file), "--out", str(logs), *words],
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    sweep = "-m", "mpisim", "sweep", str(file), "--out", str(logs)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return jobs.start(1, *sweep, *words, **pipes)
 
 
 def require_complete(logs, alone, timed=True):
