@@ -42,7 +42,7 @@ class Only:
     all: np.ndarray
     shared: float = 0.01
     name = "only"
-    convex = True
+    convex, closed_form = True, None
 
     @property
     def m(self) -> int:
