@@ -38,6 +38,7 @@ def test_the_quadratic_against_its_hessians(diagonal):
     assert form.L_plus == pytest.approx(np.linalg.norm(squares, 2) ** 0.5)
     assert form.L_pm == pytest.approx(np.linalg.norm(squares - mean @ mean, 2) ** 0.5)
     assert form.mu == pytest.approx(np.linalg.eigvalsh(mean)[0])
+    assert form.mu_i == pytest.approx(np.linalg.eigvalsh(H_i).min())
     # f is the same for every difference, and x* is its minimiser
     same = diagonal(dimension=d, difference=0.0, kappa=7.0)
     assert made.losses(x).mean() == pytest.approx(same.losses(x).mean())
