@@ -138,7 +138,7 @@ class Compressor(Spec, CompressorConstants, ABC):
         """Fit the parameters to each worker's Diag(L_i), and send what is fitted. Collective.
 
         `smooth` calls it from its `prepare`. diagonals : Diag(L_i), shape (d,), of each worker that
-        this rank knows; n_mu : n times the penalty's strong convexity.
+        this rank knows; n_mu : n times f's mu, or the penalty's.
         """
 
     @abstractmethod

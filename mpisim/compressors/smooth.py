@@ -91,8 +91,9 @@ class Smooth(Compressor):
         inverses = np.array([inverse for inverse, _ in pairs], self.precision.arithmetic)
         self._inverses = inverses.reshape(star.m, *self._roots.rows.shape[1:])
         self._first = star.first
-        shared = problem.double().largest_hessian().shared
-        mu = shared if problem.convex else 0.0
+        closed = problem.closed_form  # there ``shared`` may be negative
+        mu = closed.mu if closed else problem.double().largest_hessian().shared
+        mu = mu if problem.convex else 0.0
         diagonals = WorkerRows(self._roots.first, self._root.diagonals(self._roots.rows))
         self.inner.fit(star, diagonals, star.n * mu)
         self._bounds(star, [least for _, least in pairs])

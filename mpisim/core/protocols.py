@@ -64,7 +64,8 @@ class Matrices(Protocol):
 class ClosedForm:
     """Smoothness constants that a problem has in closed form, all sharp.
 
-    L_i (n,), L, L_plus, L_pm, mu: as in `mpisim.theory.smoothness.Constants`.
+    L_i (n,), L, L_plus, L_pm, mu: as in `mpisim.theory.smoothness.Constants`; mu_i: the
+    least of the f_i's, 0 if it is not known.
     """
 
     L_i: np.ndarray
@@ -72,6 +73,7 @@ class ClosedForm:
     L_plus: float
     L_pm: float
     mu: float
+    mu_i: float = 0.0
 
 
 class Objective(Protocol):

@@ -256,6 +256,7 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
             L_plus=sqrt((ends**2).mean(axis=1).max()),
             L_pm=float(t.std()) * max(self.theta),
             mu=float(mean.min()),
+            mu_i=float(ends.min()),
         )
 
     def sample_norms(self) -> np.ndarray:

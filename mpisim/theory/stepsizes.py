@@ -236,8 +236,6 @@ def locodl(setting: Setting, mu: float) -> Step:
     largest with rho = chi = n / (n + omega).
     """
     for_convex(setting, "LoCoDL")
-    if setting.c.mu is None or mu > setting.c.mu:
-        raise theorem_only_for("LoCoDL", "method.mu up to the problem's l2")
     omega_of(setting, "LoCoDL")
     return Step(1 / max(setting.L_max - mu, mu), "derived for LoCoDL: 1 / max(L_max - mu, mu)")
 

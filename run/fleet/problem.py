@@ -105,4 +105,5 @@ class Diagonal(mpisim.Problem, rows_of_points=True):
             L_plus=largest * (1 + s * s) ** 0.5,
             L_pm=s * largest,
             mu=least,
+            mu_i=min(float((self.a * share).min()) for share in shares),
         )

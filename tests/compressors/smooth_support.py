@@ -38,7 +38,7 @@ class Only:
     all: np.ndarray
     shared: float = 0.01
     name = "only"
-    convex = True
+    convex, closed_form = True, None
 
     @property
     def m(self) -> int:

@@ -6,6 +6,7 @@ import pytest
 from mpisim.compressors import make
 from mpisim.compressors.matrix_roots import Full, cut_off
 from mpisim.core.errors import InputError
+from mpisim.problems import PROBLEMS
 from mpisim.testing.moments import biased, errors, exceeds, limit
 from tests.compressors.cases import DOUBLE, SINGLE, draw, name_of, roundings
 from tests.compressors.smooth_support import (
@@ -202,6 +203,25 @@ def test_diagonal_over_approximation(precision):
     exact, _ = prepared(smooth(quant), L, precision)
     assert compressor.cal_L_max > exact.cal_L_max
     assert compressor.inner.h.rows.shape == (3, 8)
+
+
+@pytest.mark.parametrize(
+    ("inner", "omega"),
+    [  # Diag(L_i) has equal entries, so steps and probabilities are the uniform ones
+        ({"name": "quant-plus", "beta": 2.0}, min(9 / 2.0**2, 3 / 2.0)),
+        ({"name": "block-quant-plus", "blocks": 1, "beta": 5.0}, 3**0.5 * (3**0.5 + 19**0.5) / 8),
+        ({"name": "rand-tau-plus", "tau": 1.0}, 3.0 - 1),
+    ],
+    ids=lambda x: x["name"] if isinstance(x, dict) else "",
+)
+def test_quadratics_whose_shared_part_is_negative(inner, omega):
+    """L_i = t T + c I with c < 0: n mu is n lambda, not n c, and all coordinates are sent."""
+    problem = PROBLEMS["quadratic"](dimension=3, noise_b=0.5, lambda_=0.01)
+    problem = problem.loaded(5, 0, 5, 1, np.dtype(np.float64))
+    assert problem.convex and problem.largest_hessian().shared < -0.1
+    compressor = make(smooth(inner)).bind(3, 5, DOUBLE)
+    compressor.prepare(network(5, DOUBLE), problem)
+    assert compressor.shift_omega == pytest.approx(omega, rel=1e-12)
 
 
 def test_it_needs_matrices_and_workers():

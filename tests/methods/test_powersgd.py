@@ -104,3 +104,8 @@ def test_orthonormal():
     np.testing.assert_allclose(q.T @ q, np.eye(4), atol=1e-13)
     np.testing.assert_allclose(q @ (q.T @ p), p, atol=1e-12)
     assert not orthonormal(np.zeros((5, 2))).any()
+    assert np.isnan(orthonormal(np.full((5, 2), np.nan))).all()
+    for u, v in zip(p.reshape(-1, 4), np.abs(p[::-1, :3]), strict=True):
+        q = orthonormal(np.outer(u, v))  # of rank 1: what is left of two columns is rounding
+        np.testing.assert_allclose(q @ (q.T @ u), u, atol=1e-12)
+        assert not q[:, 1:].any()

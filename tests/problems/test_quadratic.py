@@ -88,6 +88,7 @@ def test_constants_and_minimum_are_those_of_the_matrices(n, d, s):
     assert [c.L, c.L_plus] == pytest.approx(others, rel=1e-12)
     assert c.L_pm**2 == pytest.approx(L_pm**2, rel=1e-9, abs=1e-15)
     assert np.linalg.eigvalsh(mean)[0] == pytest.approx(LAMBDA, rel=1e-9) and c.mu == LAMBDA
+    assert problem.closed_form.mu_i == pytest.approx(values.min(), rel=1e-9, abs=1e-12)
     assert problem.convex == bool(values.min() >= 0)
     assert problem.identical == (s == 0 or n == 1)
     published = smoothness.constants(problem, LocalStar(n), "published")

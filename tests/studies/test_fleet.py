@@ -37,6 +37,7 @@ def test_the_quadratic_against_its_hessians(diagonal):
     assert form.L_i == pytest.approx(L_i)
     assert [form.L, form.L_plus, form.L_pm] == pytest.approx(others)
     assert form.mu == pytest.approx(np.linalg.eigvalsh(mean)[0])
+    assert form.mu_i == pytest.approx(np.linalg.eigvalsh(H_i).min())
     # f is the same for every difference, and x* is its minimiser
     same = diagonal(dimension=d, difference=0.0, kappa=7.0)
     assert made.losses(x).mean() == pytest.approx(same.losses(x).mean())

@@ -127,9 +127,13 @@ def products(matrices, q):
 
 @njit(cache=True)
 def orthonormal(p):
-    """Gram-Schmidt for the columns of p (a, r), each taken off twice; a column may become 0."""
+    """Gram-Schmidt for the columns of p (a, r), each taken off twice.
+
+    A column that depends on those before leaves rounding errors, which may be along them: it is 0.
+    """
     a, r = p.shape
     for t in range(r):
+        before = (p[:, t] ** 2).sum()
         for s in 2 * list(range(t)):
             along = 0.0
             for j in range(a):
@@ -139,7 +143,8 @@ def orthonormal(p):
         square = 0.0
         for j in range(a):
             square += p[j, t] * p[j, t]
-        if square > 0:
-            for j in range(a):
-                p[j, t] /= np.sqrt(square)
+        if square <= 1e-24 * before:
+            p[:, t] = 0
+        else:
+            p[:, t] /= np.sqrt(square)
     return p

@@ -235,4 +235,9 @@ class LoCoDL(Estimator):
         if chi > (1 + 1e-12) * (2 * rho - rho * rho * (1 + self.omega / self.star.n)):
             cases = "method.chi up to 2 rho - rho^2 (1 + omega / n)"
             raise stepsizes.theorem_only_for(self.name, cases)
-        return stepsizes.locodl(setting, self.mu)
+        step, problem = stepsizes.locodl(setting, self.mu), self.oracle.problem
+        closed = problem.closed_form
+        mu_i = closed.mu_i if closed else problem.hessian(problem.initial_point()).shared
+        if self.mu > (1 + 1e-12) * mu_i:  # the mean of the f_i may be more convex
+            raise stepsizes.theorem_only_for("LoCoDL", "method.mu up to that of each f_i")
+        return step
