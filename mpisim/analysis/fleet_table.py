@@ -124,7 +124,7 @@ class FleetCosts(formatting.Listing[FleetCost]):
             logs = [log for log in logs if not on_a_clock(log)]
         self._logs, self._draws = logs, draws
         if not targets:
-            last = min(int(log.columns["round"][-1]) for log in logs if log.rows)
+            last = min((int(log.columns["round"][-1]) for log in logs if log.rows), default=0)
             targets = [Target("round", last, rises=True)]
         super().__init__(fleet_costs(logs, fleets, targets, draws, ms))
 
@@ -154,8 +154,10 @@ def draw(logs: Sequence[Log], costs: Sequence[FleetCost]) -> Any:
     """A figure: for each setting and fleet, the median seconds, and a bar from p5 to p95."""
     style.check_installed()
     reached = [cost for cost in costs if cost.seconds is not None]
-    if not reached:
-        raise InputError("--out: no setting reaches the target: there is nothing to draw")
+    ends = [level for cost in reached for level in cost.levels if level]
+    if not ends:
+        what = "no setting reaches the target after its start"
+        raise InputError(f"--out: {what}: there is nothing to draw")
     several = len({cost.target for cost in costs}) > 1
     names = [f"{c.name}, {c.target}" if several else c.name for c in reached]
     places = {name: -place for place, name in enumerate(dict.fromkeys(names))}
@@ -175,7 +177,6 @@ def draw(logs: Sequence[Log], costs: Sequence[FleetCost]) -> Any:
         labels = list(map(style.with_formulas, places))
         panel.set(yticks=list(places.values()), yticklabels=labels, xscale="log")
         panel.set_ylim(min(places.values()) - 0.6, 0.6)
-        ends = [level for cost in reached for level in cost.levels if level]
         panel.set_xlim(min(ends) / 1.3, max(ends) * 1.3)
         style.log_ticks(panel.xaxis, *panel.get_xlim())
         until = "" if several else f" until {reached[0].target}"

@@ -15,6 +15,7 @@ from mpisim.analysis import formatting as text
 from mpisim.analysis import theory_theorems
 from mpisim.comm.communicators import Comm
 from mpisim.core.errors import InputError
+from mpisim.core.schema import require
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.setup import Setup, require_honest
 from mpisim.theory import permk_tables, tables
@@ -43,6 +44,7 @@ def report(experiment: Experiment, epsilon: float, comm: Comm) -> str:
 
     Raises `InputError` if the experiment is inconsistent or its problem has no constants.
     """
+    require(1e-30 <= epsilon <= 1e30, "epsilon", epsilon, "a number from 1e-30 to 1e30")
     facts = _facts(experiment, comm)
     problem, samples = facts.setup.problem, text.span(facts.setup.rows)
     what = [

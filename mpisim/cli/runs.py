@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from mpisim.comm.job import on_first
 from mpisim.core import machine
 from mpisim.core.errors import InputError
 from mpisim.core.files import require_log_name
-from mpisim.core.schema import require
 from mpisim.core.terminal import is_terminal, report
 from mpisim.runs import plugins
 from mpisim.runs.experiment import Experiment, read, read_toml
@@ -160,8 +158,6 @@ def tune(args: argparse.Namespace) -> int:
 
 
 def theory(args: argparse.Namespace) -> int:
-    require(0 < args.epsilon < inf, "--epsilon", args.epsilon, "a number > 0")
-
     def body(comm) -> int:
         from mpisim.analysis.theory_report import report
 

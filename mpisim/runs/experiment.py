@@ -305,7 +305,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         why = "under mpirun every rank reads it, so it cannot be a pipe or a terminal"
         raise InputError(f"{path}: {why}; name a file")
     try:
-        tables = parse_toml(path.read_text(encoding="utf-8"), str(path))
+        tables = parse_toml(path.read_text(encoding="utf-8-sig"), str(path))
     except OSError as error:
         meant = suggestion(path.name, [other.name for other in path.parent.glob("*.toml")])
         hint = meant and f"; {meant.strip()}"

@@ -26,6 +26,9 @@ from mpisim.runs.log.untrusted import DAMAGE
 from mpisim.runs.metrics import End
 from mpisim.runs.stop import COMPLETE
 
+# facts of an identity that the experiment's tables do not have, and a log's attributes with them
+HELD = {"workers": "workers", "problem identity": "problem"}
+
 
 @dataclasses.dataclass(frozen=True)
 class Start:
@@ -79,7 +82,10 @@ class Resumption:
         elif ended is None:
             raise InputError(f"{log}: there is no checkpoint to resume from")
         else:
-            require_same(log, of_log(ended.attributes), executed_by(self.experiment), self.accept)
+            has = ended.attributes
+            held = {fact: str(has[name]) for fact, name in HELD.items() if name in has}
+            now = executed_by(self.experiment) | {fact: self.identity[fact] for fact in held}
+            require_same(log, of_log(has) | held, now, self.accept)
         complete = f"{log}: complete, {ended.status} at round {ended.row['round']}"
         return Start(f"{complete}; there is nothing to do", ended=ended)
 

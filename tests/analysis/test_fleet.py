@@ -205,6 +205,16 @@ def test_the_command(make_log, command, tmp_path):
     assert "2mbit, devices phones" in text  # --set wins over the file
 
 
+def test_runs_that_take_no_seconds_and_runs_without_rows(make_log, command):
+    """They have no place on the picture's logarithmic axis, and no last round."""
+    nothing = dict.fromkeys(("bits_up", "bits_down", "messages_up", "oracle_calls"), np.zeros(1))
+    start, empty = make_log(rounds=0, columns=nothing), make_log(rounds=-1)
+    line = command("fleet", start, "--fleet", "1mbit", "-o", start.with_suffix(".png"), code=2)
+    assert "--out: no setting" in line.splitlines()[-1]
+    table = command("fleet", empty, "--fleet", "1mbit", "--csv")
+    assert table.splitlines()[-1].split(",")[-4:] == ["", "", "", "0.0"]
+
+
 def test_a_log_with_its_own_clock_is_left_out_with_a_line(make_log, command, capfd):
     clock = make_log("diana", columns={"simulated_seconds": np.arange(51.0)})
     assert main(["fleet", str(make_log()), str(clock), "--fleet", "1mbit", "--draws", "2"]) == 0

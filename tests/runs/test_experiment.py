@@ -36,7 +36,8 @@ FILE = table(MARINA, {"name": "randk", "k": 3}, rounds=5, problem=LOGISTIC) | {"
 
 
 def test_back_to_toml_and_again(tmp_path):
-    (tmp_path / "a.toml").write_text(tomli_w.dumps(FILE))
+    mark = "\ufeff"  # that some editors put first
+    (tmp_path / "a.toml").write_text(mark + tomli_w.dumps(FILE), encoding="utf-8", newline="\r\n")
     words = ["run.wire=float64", "problem.l2=1e-3", "problem.workers=4"]
     experiment = read(tmp_path / "a.toml", words)
     text = experiment.to_toml()

@@ -54,6 +54,12 @@ def test_a_complete_log_stays_as_it_is(checkpoints, full, tmp_path, rounds_run, 
         for other in (tables(seed=2), tables(40)):
             with pytest.raises(InputError, match="there is no checkpoint to resume from; --force"):
                 run_tables(other, log, resume=True)
+        for name, value, fact in (("workers", 9, "workers"), ("problem", "", "problem identity")):
+            with h5py.File(log, "a") as file:  # as other ranks, or a changed data set, wrote it
+                file.attrs[name] = value
+            with pytest.raises(InputError, match=f"has {fact} = {value}, this run has"):
+                run_tables(tables(), log, resume=True, accept=True)
+            log.write_bytes(content)
     assert log.read_bytes() == content
 
 
