@@ -129,8 +129,8 @@ def points(log: Log, x: Axis, y: Axis) -> tuple[np.ndarray, np.ndarray, float]:
     shown = _can_show(y, ys)
     good = _can_show(x, xs) & shown
     if not good.any():
-        flag = " and ".join(f"--linear-{n}" for n, a in (("x", x), ("y", y)) if a.log)
-        hint = f"; {flag} shows values that are not positive" if flag and log.rows else ""
+        flags = " and ".join(f"--linear-{n}" for n, a in (("x", x), ("y", y)) if a.log)
+        hint = f"; {flags} for values that are not positive" if flags and log.rows else ""
         raise InputError(f"{log.path}: nothing to draw of {y.name} against {x.name}{hint}")
     first = int(np.argmax(good))
     before = np.flatnonzero(shown[:first])

@@ -293,14 +293,12 @@ class PermutedSubsets(Permuted):
         counts = np.bincount(members, minlength=self.d)
         twice = any(len(set(subset)) < len(subset) for subset in given)
         if twice or counts.min() != counts.max() or counts[0] == 0:
-            raise InputError(
-                "compressor.subsets: each coordinate must be in equally many lists, once in each"
-            )
+            allowed = "each coordinate must be in equally many lists, once in each"
+            raise InputError(f"compressor.subsets: {allowed}")
         self.copies = int(counts[0])
-        sizes = [len(subset) for subset in given]
-        self.random_length = len(set(sizes)) > 1
+        self.random_length = len({*map(len, given)}) > 1
         rows = [np.sort(np.array(subset, np.int64)) for subset in given]
-        self._slots = np.cumsum([0, *sizes]), np.concatenate(rows)
+        self._slots = np.cumsum([0, *map(len, given)]), np.concatenate(rows)
 
 
 @compressor("pattern", "sampling pattern", {"s": "s"})
