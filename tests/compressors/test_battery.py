@@ -63,8 +63,8 @@ def test_what_mpisim_check_checks(case):
 @pytest.mark.drawn(10)
 @each_case
 def test_zero_is_compressed_to_zero(case):
-    compressor = case.bind(20, 2)
-    message = compressor.compress(np.zeros((2, 20)), draw(2))
+    compressor = case.bind(20, 4)
+    message = compressor.compress(np.zeros((4, 20)), draw(4))
     assert np.all(message.decoded() == (case.table.get("scale") == "one"))  # sign(0) = 1
 
 
