@@ -155,7 +155,7 @@ BY_COUNT = [  # counts of bits, and the tables that have them
         _seeded_bits,
         [
             *(PERMK, PERMK | {"groups": 3}, {"name": "block-permutation", "blocks": 2}),
-            *({"name": "pattern", "s": s} for s in (2, 4)),
+            *({"name": "pattern", "s": s} for s in (2, 3)),
             *(composed(PERMK, BERNOULLI), composed(BERNOULLI, RANDK)),
             composed(RANDK, BERNOULLI),
         ],
