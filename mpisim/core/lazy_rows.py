@@ -44,6 +44,10 @@ class LazyRows(ABC):
         out -= less
 
     @abstractmethod
+    def __getitem__(self, workers: np.ndarray) -> LazyRows:
+        """The vectors of ``workers``, in this order, repetitions included."""
+
+    @abstractmethod
     def take(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
         """Worker i's coordinates indices[ptr[i]:ptr[i+1]], for all i, shape (ptr[-1],)."""
 
@@ -118,6 +122,9 @@ class LazyDifference(LazyRows):
         less = other[first:stop] if isinstance(other, np.ndarray) else other.rows(first, stop)
         self.first.fill_less(first, less, out)
 
+    def __getitem__(self, workers: np.ndarray) -> LazyRows:
+        return self.first[workers] - self.second[workers]
+
     def take(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
         return self.first.take_less(self.second, ptr, indices)
 
@@ -154,6 +161,9 @@ class LazyMultiple(LazyRows):
         self.of.fill(first, out)
         out *= self.factor
 
+    def __getitem__(self, workers: np.ndarray) -> LazyRows:
+        return self.factor * self.of[workers]
+
     def take(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
         return self.factor * self.of.take(ptr, indices)
 
@@ -166,6 +176,9 @@ class Stored(LazyRows):
 
     def fill(self, first: int, out: np.ndarray) -> None:
         out[:] = self.array[first : first + len(out)]
+
+    def __getitem__(self, workers: np.ndarray) -> LazyRows:
+        return Stored((len(workers), self.shape[1]), self.dtype, self.array[workers])
 
     def take(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
         return coordinates(self.array, ptr, indices, self.dtype)

@@ -63,17 +63,19 @@ class Oracle:
         self.clock.to(COMPUTE)
         return self._asked.gradients(x)
 
-    def lazy_gradients(self, x: np.ndarray) -> np.ndarray | LazyGradients:
+    def lazy_gradients(
+        self, x: np.ndarray, clients: np.ndarray | None = None
+    ) -> np.ndarray | LazyGradients:
         """`gradients`, but computed only where they are needed, if the problem can.
 
         The result can be subtracted, compressed and sent like an array, at the cost of what the
         compressor keeps. Counted like `gradients`.
         """
         if not self.problem.explicit:
-            return self.gradients(x)
-        self.calls += self.total
+            return self.gradients(x, clients)
+        self.calls += self.total if clients is None else int(self.rows[clients].sum())
         self.clock.to(COMPUTE)
-        return cast(ExplicitProblem, self.problem).lazy_gradients(x)
+        return cast(ExplicitProblem, self.problem).lazy_gradients(x, members=clients)
 
     def batch_gradients(
         self, x: np.ndarray, batch: np.ndarray, clients: np.ndarray | None = None

@@ -151,22 +151,11 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
             out[some] += self.lambda_ / 2 * distance
         return out
 
-    def lazy_gradients(self, x: np.ndarray) -> ImageGradients:
-        return ImageGradients(self, x)
+    def lazy_gradients(self, x: np.ndarray, *, members: np.ndarray | None = None) -> ImageGradients:
+        return ImageGradients(self, x, members)
 
     def gradients(self, x: np.ndarray, *, members: np.ndarray | None = None) -> np.ndarray:
-        if members is None:
-            return self.lazy_gradients(x).dense()
-        out = np.empty((len(members), self.d), self.dtype)
-        self.write_gradients(x, members, out)
-        return out
-
-    def write_gradients(self, x: np.ndarray, workers: np.ndarray, out: np.ndarray) -> None:
-        """The gradients of ``workers`` at x (d,) or (workers, d)."""
-        slots = self.shards.slots[workers]
-        for some, point in self.parts(len(workers), x):
-            codes = self.codes(point)
-            gradients.write_gradients(codes.of(slots[some]), codes.common, slots[some], out[some])
+        return self.lazy_gradients(x, members=members).dense()
 
     def batch_gradients(
         self, x: np.ndarray, batch: np.ndarray, *, members: np.ndarray | None = None
@@ -210,17 +199,24 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
 class ImageGradients(LazyGradients):
     """The gradients of an `Autoencoder`."""
 
+    def __init__(self, problem: Autoencoder, x: np.ndarray, members: np.ndarray | None = None):
+        super().__init__(problem, x, members)
+        self.slots = problem.shards.slots[self.workers]
+
     def fill(self, first: int, out: np.ndarray) -> None:
-        workers, x = np.arange(first, first + len(out)), self.x
-        self.problem.write_gradients(x if x.ndim == 1 else x[workers], workers, out)
+        p, rows = self.problem, slice(first, first + len(out))
+        slots = self.slots[rows]
+        for some, point in p.parts(len(out), self.x if self.one_point else self.x[rows]):
+            codes = p.codes(point)
+            gradients.write_gradients(codes.of(slots[some]), codes.common, slots[some], out[some])
 
     def coordinates(
         self, ptr: np.ndarray, indices: np.ndarray, before: np.ndarray | None
     ) -> np.ndarray:
         p, out = self.problem, np.empty(indices.size, self.dtype)
         points = (self.x,) if before is None else (before, self.x)
-        for some, *at in p.parts(p.m, *points):
-            slots = p.shards.slots[some]
+        for some, *at in p.parts(len(self.slots), *points):
+            slots = self.slots[some]
             *earlier, at_point = (p.codes(point).of(slots) for point in at)
             less = earlier[0] if earlier else None
             gradients.write_coordinates(at_point, less, slots, ptr[some.start :], indices, out)
@@ -229,9 +225,9 @@ class ImageGradients(LazyGradients):
     def largest_less(self, other: LazyRows | np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         p, (m, d) = self.problem, self.shape
         size = block_size(d, k)
-        if size == 0 or self.x.ndim == 2 or not isinstance(other, np.ndarray):
+        if size == 0 or not self.one_point or not isinstance(other, np.ndarray):
             return super().largest_less(other, k)
-        codes, slots = p.codes(self.x), p.shards.slots
+        codes, slots = p.codes(self.x), self.slots
         indices, values = np.empty((m, k), np.int64), np.empty((m, k), self.dtype)
         at_point = codes.of(slots), codes.common
         gradients.largest_differences(*at_point, slots, other, size, indices, values)

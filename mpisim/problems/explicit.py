@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,15 +12,24 @@ from mpisim.problems.base import Problem
 
 
 class LazyGradients(LazyRows):
-    """The gradients of the block's workers at x, with the bits of `Problem.gradients`.
+    """Gradients at x of the block's workers, or some, with the bits of `Problem.gradients`.
 
     problem : an `ExplicitProblem`
-    x : shape (d,), (m, d), or (copies, d) with the points of an ensemble
+    x : shape (d,), (rows, d), or (copies, d) with the points of an ensemble
+    members : the workers whose gradients these rows are, all of the block unless given
     """
 
-    def __init__(self, problem: Any, x: np.ndarray):
-        self.problem, self.x = problem, x
-        self.shape, self.dtype = (problem.m, problem.d), problem.dtype
+    def __init__(self, problem: Any, x: np.ndarray, members: np.ndarray | None = None):
+        self.problem, self.x, self.members = problem, x, members
+        self.workers = slice(None) if members is None else members
+        rows = problem.m if members is None else len(members)
+        self.shape, self.dtype = (rows, problem.d), problem.dtype
+        self.one_point = x.ndim == 1
+        self.point_each = x.ndim == 2 and len(x) == rows
+
+    def __getitem__(self, workers: np.ndarray) -> LazyRows:
+        members = workers if self.members is None else self.members[workers]
+        return type(self)(self.problem, self.x[workers] if self.point_each else self.x, members)
 
     @abstractmethod
     def coordinates(
@@ -38,7 +47,9 @@ class LazyGradients(LazyRows):
         self, other: LazyRows | np.ndarray, ptr: np.ndarray, indices: np.ndarray
     ) -> np.ndarray:
         if isinstance(other, LazyGradients) and other.problem is self.problem:
-            return self.coordinates(ptr, indices, other.x)
+            of: Any = other.members
+            if of is self.members or np.array_equal(of, self.members):  # type: ignore[arg-type]
+                return self.coordinates(ptr, indices, other.x)
         return super().take_less(other, ptr, indices)
 
 
@@ -52,10 +63,15 @@ class ExplicitProblem(Problem, rows_of_points=True):
         """f(x) and its gradient (d,), float64, over all n workers and the same on every rank."""
 
     @abstractmethod
-    def lazy_gradients(self, x: np.ndarray) -> LazyGradients:
-        """`gradients` at x (d,) or (m, d), not computed yet."""
+    def lazy_gradients(
+        self, x: np.ndarray, *, members: np.ndarray | None = None
+    ) -> np.ndarray | LazyGradients:
+        """`gradients`, not computed yet.
+
+        One that is written without ``members`` computes those of ``members`` at once.
+        """
 
     def gradients(self, x: np.ndarray, *, members: np.ndarray | None = None) -> np.ndarray:
         if members is None:
-            return self.lazy_gradients(x).dense()
+            return cast(LazyGradients, self.lazy_gradients(x)).dense()
         return super().gradients(x, members=members)

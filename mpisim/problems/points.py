@@ -42,7 +42,7 @@ def accept_points(cls: type, native: bool) -> None:
     for name in ROWS:
         if (method := vars(cls).get(name)) is not None:
             if name in OF_SOME and "members" not in inspect.signature(method).parameters:
-                method = _of_all(method)
+                method = _lazy_of_all(method) if name == "lazy_gradients" else _of_all(method)
             takes_rows = native or name == "lazy_gradients"
             rowwise = method if takes_rows else functools.partial(one_by_one, name, method)
             setattr(cls, name, _accepting(name, method, rowwise))
@@ -66,6 +66,16 @@ def _of_all(method: Method) -> Method:
             points[members] = x
             x = points
         return method(self, x, *every)[members]
+
+    return call
+
+
+def _lazy_of_all(method: Method) -> Method:
+    """``method`` for all workers; the rows of ``members`` are computed at once."""
+
+    @functools.wraps(method)
+    def call(self: Any, x: np.ndarray, *, members: Any = None) -> Any:
+        return method(self, x) if members is None else self.gradients(x, members=members)
 
     return call
 
@@ -122,4 +132,4 @@ ROWS = (
     "batch_gradients",
     "batch_changes",
 )
-OF_SOME = "gradients", "batch_gradients"
+OF_SOME = "gradients", "lazy_gradients", "batch_gradients"

@@ -179,26 +179,22 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
         bend, norm = np.array([kernels.forms(x) for x in xs]).reshape(-1, 2).T
         return self.t * bend + self.c * norm - self.b * xs[:, 0]
 
-    def lazy_gradients(self, x: np.ndarray) -> QuadraticGradients:
-        return QuadraticGradients(self, x)
+    def lazy_gradients(
+        self, x: np.ndarray, *, members: np.ndarray | None = None
+    ) -> QuadraticGradients:
+        return QuadraticGradients(self, x, members)
 
     def gradients(self, x: np.ndarray, *, members: np.ndarray | None = None) -> np.ndarray:
-        if members is None:
-            return self.lazy_gradients(x).dense()
-        out = np.empty((len(members), self.d), self.dtype)
-        kernels.write_gradients(out, self.t[members], self.b[members], *self.products_at(x), None)
-        return out
+        return self.lazy_gradients(x, members=members).dense()
 
-    def products_at(
-        self, x: np.ndarray, workers: slice = slice(None)
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """T x and c x, float64, shape (1, d), or (workers, d) where each has a point.
+    def products_at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """T x and c x, float64, shape (1, d), or a row for each of the points x.
 
         Those of one point, or of one for each run of an ensemble, (runs, d), are computed once for
         all blocks of workers.
         """
-        if x.ndim == 2 and len(x) == self.m:
-            wide = x[workers].astype(np.float64)
+        if x.ndim == 2 and len(x) != self.copies:
+            wide = x.astype(np.float64)
             return second_difference(wide), self.c * wide
         if self._products is None or not np.array_equal(self._products[0], x):
             wide = _wide(x)
@@ -286,40 +282,43 @@ class QuadraticGradients(LazyGradients):
         self._write(slice(first, first + len(out)), out, less)
 
     def _write(self, some: slice, out: np.ndarray, less: np.ndarray | None) -> None:
-        p, x = self.problem, self.x
-        runs = len(x) if x.ndim == 2 and len(x) < p.m else 1
-        (txs, cxs), n = p.products_at(x, some), p.m // runs
-        if runs == 1:
-            kernels.write_gradients(out, p.t[some], p.b[some], txs, cxs, less)
+        p, x = self.problem, self.x[some] if self.point_each else self.x
+        (txs, cxs), t, b = p.products_at(x), p.t[self.workers], p.b[self.workers]
+        if self.one_point or self.point_each:
+            kernels.write_gradients(out, t[some], b[some], txs, cxs, less)
             return
+        n = len(t) // len(x)
         for run in range(some.start // n, -(-some.stop // n)):
             part = slice(max(run * n - some.start, 0), min((run + 1) * n, some.stop) - some.start)
             rows = slice(part.start + some.start, part.stop + some.start)
             tx, cx = txs[run : run + 1], cxs[run : run + 1]
             state = None if less is None else less[part]
-            kernels.write_gradients(out[part], p.t[rows], p.b[rows], tx, cx, state)
+            kernels.write_gradients(out[part], t[rows], b[rows], tx, cx, state)
 
     def coordinates(
         self, ptr: np.ndarray, indices: np.ndarray, before: np.ndarray | None
     ) -> np.ndarray:
-        p, values = self.problem, np.empty(indices.size, self.dtype)
+        p, values, xs = self.problem, np.empty(indices.size, self.dtype), np.atleast_2d(self.x)
         ys = None if before is None else np.atleast_2d(before)
-        kernels.write_coordinates(values, p.t, p.b, p.c, np.atleast_2d(self.x), ys, ptr, indices)
+        t, b = p.t[self.workers], p.b[self.workers]
+        kernels.write_coordinates(values, t, b, p.c, xs, ys, ptr, indices)
         return values
 
     def largest_less(self, other: LazyRows | np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        if k > FEW or self.x.ndim == 2 or not isinstance(other, np.ndarray):
+        if k > FEW or not self.one_point or not isinstance(other, np.ndarray):
             return super().largest_less(other, k)
         p, (m, _) = self.problem, self.shape
         indices, values = np.empty((m, k), np.int64), np.empty((m, k), self.dtype)
         [tx], [cx] = p.products_at(self.x)
-        kernels.largest_differences(p.t, p.b, tx, cx, other, indices, values)
+        t, b = p.t[self.workers], p.b[self.workers]
+        kernels.largest_differences(t, b, tx, cx, other, indices, values)
         return indices, values
 
     def largest_innovations(self, state: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        if self.x.ndim == 2:  # ``state`` changes by more than the bounds have grown
+        bounded = self.one_point and self.members is None
+        if not bounded:  # ``state`` changes by more than the bounds have grown
             self.problem.innovations(None)
-        if k > 1 or self.x.ndim == 2:
+        if k > 1 or not bounded:
             return self.largest_less(state, k)
         [tx], [cx] = self.problem.products_at(self.x)
         return self.problem.innovations(state).largest(tx, cx, state)

@@ -192,7 +192,8 @@ class RunState:
         """The kind of a value that is no container; `InputError` if a checkpoint cannot hold it."""
         place, m = part.declared[name].place, self.star.m
         where = f"{type(part).__module__}.{type(part).__qualname__}.{name}"
-        if isinstance(value, LazyGradients) and place == "PerWorker":
+        every = isinstance(value, LazyGradients) and value.members is None
+        if every and place == "PerWorker":
             return "gradients"
         if isinstance(value, np.generic) and value.dtype.kind in "biufc":
             return "number"

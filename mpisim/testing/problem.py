@@ -191,6 +191,10 @@ def parts(problem: Problem) -> None:
             coordinates = problem.lazy_gradients(x).take(ptr, np.tile(row, problem.m))
             same = coordinates.tobytes() == gradients[:, row].tobytes()
             demand(same, "coordinates differ from gradients")
+            lazy = problem.lazy_gradients(x, members=members)
+            some = lazy if isinstance(lazy, np.ndarray) else lazy.dense()
+            same = some.tobytes() == gradients[members].tobytes()
+            demand(same, "lazy_gradients of some members differ from gradients")
 
 
 def smooth(problem: Problem) -> None:

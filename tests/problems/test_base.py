@@ -8,7 +8,7 @@ import pytest
 from mpi4py import MPI
 
 from mpisim.core.errors import InputError
-from mpisim.core.lazy_rows import innovations
+from mpisim.core.lazy_rows import LazyRows, coordinates, innovations, row_blocks
 from mpisim.core.registry import table_of
 from mpisim.core.schema import build
 from mpisim.problems import PROBLEMS, ExplicitProblem, Problem
@@ -205,6 +205,30 @@ def test_lazy_rows_have_the_bits_of_gradients(problem):
         same(result[:, 0], np.argmax(np.abs(exact), axis=1))
         same(values[:, 0], np.take_along_axis(exact, result, axis=1)[:, 0])
         state += exact if x is xs else 0
+
+
+@pytest.mark.drawn(10)
+def test_lazy_rows_of_some_workers_are_those_of_all(problem):
+    if not problem.explicit:
+        pytest.skip("its gradients are never lazy")
+    xs, ys = points(problem), points(problem, 1)
+    members, twice = np.array([0, 2, 3]), np.array([2, 0, 2])
+    ptr, indices = np.array([0, 2, 2, 4]), np.array([0, 3, 1, 2])
+    owner = np.repeat(np.arange(3), np.diff(ptr))
+    for x, y in ((xs[0], ys[0]), (xs[members], ys[0]), (xs[0], ys[members])):
+        lazy, other = (problem.lazy_gradients(at, members=members) for at in (x, y))
+        dense, less = (problem.gradients(at, members=members) for at in (x, y))
+        minus, array = lazy - other, less.copy()
+        pairs = [(lazy, dense), (minus, dense - less), (array - lazy, less - dense)]
+        pairs += [(innovations(lazy, array), dense - less)]
+        if isinstance(lazy, LazyRows):  # a plugin's may have been computed at once
+            pairs += [(2.0 * minus, 2.0 * (dense - less)), (lazy - array, dense - less)]
+        for rows, expected in [*pairs, *((rows[twice], all_[twice]) for rows, all_ in pairs)]:
+            values = coordinates(rows, ptr, indices, problem.dtype)
+            same(values, expected[owner, indices])
+            same(np.concatenate([part for _, part in row_blocks(rows)]), expected)
+            if isinstance(rows, LazyRows):
+                same(rows.largest(1)[0][:, 0], np.argmax(np.abs(expected), axis=1))
 
 
 @pytest.mark.parametrize("shape", [(3,), (N, 3), (N - 1, 9), (N, 9, 1), ()])

@@ -130,7 +130,8 @@ class PPMarina(MarinaFamily):
             clients = clients_of(star, self.arrived(star.sample(self.participants), 2))
             local = np.asarray(clients.local)
             drawn, rows = np.unique(local, return_inverse=True)
-            difference = self.oracle.gradients(x, drawn) - self.oracle.gradients(old, drawn)
+            lazy = self.oracle.lazy_gradients
+            difference = lazy(x, drawn) - lazy(old, drawn)
             if drawn.size < rows.size:  # of a client drawn twice, computed once
                 difference = difference[rows]
             upload = star.compress(self.compressor, difference, clients=clients.S)
