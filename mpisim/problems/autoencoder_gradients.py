@@ -19,13 +19,14 @@ from mpisim.core.numerics.lanes import (
     LANES,
     add,
     add_products,
+    fetch_ahead,
     filled,
     load,
     magnitude,
     store,
     zeros,
 )
-from mpisim.core.numerics.select import pick_largest, workspace
+from mpisim.core.numerics.select import BLOCK, pick_largest, workspace
 
 TILE = 8  # pixels whose numbers of grad_E are written together
 
@@ -70,9 +71,9 @@ def add_pixel(start, stop, rows, values, levels, weights, codes, ridge, j, y, s,
         at = j + c
         y_0, y_1 = load(ridge, at), load(ridge, at + LANES)
         y_2, y_3 = load(ridge, at + 2 * LANES), load(ridge, at + 3 * LANES)
-        for e in range(start, stop):
-            t = np.int64(rows[e])
-            level, at = filled(levels[values[e]] * weights[t]), t * width + c
+        for e in range(np.uint64(start), np.uint64(stop)):  # unsigned: no test for below 0
+            t = np.uint64(rows[e])
+            level, at = filled(levels[values[e]] * weights[t]), np.int64(t) * width + c
             y_0 = add_products(y_0, level, load(codes, at))
             y_1 = add_products(y_1, level, load(codes, at + LANES))
             y_2 = add_products(y_2, level, load(codes, at + 2 * LANES))
@@ -101,16 +102,17 @@ def subtract_from_product(decoder, first, count, q, d_e, y, out):
     Each sum is in the order of q's rows. Four pixels share the numbers of q that they load.
     """
     four, wide = count & -4, d_e & -LANES
+    step, two, three = np.uint64(d_e), np.uint64(2), np.uint64(3)
     for s in range(0, four, 4):
         j = (first + s) * d_e
         for c in range(0, wide, LANES):
             z_0, z_1, z_2, z_3 = zeros(q), zeros(q), zeros(q), zeros(q)
             for i in range(d_e):
-                row, at = load(q, i * d_e + c), j + i
+                row, at = load(q, i * d_e + c), np.uint64(j + i)
                 z_0 = add_products(z_0, filled(decoder[at]), row)
-                z_1 = add_products(z_1, filled(decoder[at + d_e]), row)
-                z_2 = add_products(z_2, filled(decoder[at + 2 * d_e]), row)
-                z_3 = add_products(z_3, filled(decoder[at + 3 * d_e]), row)
+                z_1 = add_products(z_1, filled(decoder[at + step]), row)
+                z_2 = add_products(z_2, filled(decoder[at + two * step]), row)
+                z_3 = add_products(z_3, filled(decoder[at + three * step]), row)
             at, source = j + c, 2 * s * d_e + c
             store_twice(out, at, z_0, y, source)
             store_twice(out, at + d_e, z_1, y, source + 2 * d_e)
@@ -157,13 +159,21 @@ def largest_differences(at_point, common, slots, less, size, indices, values):
     out, work = np.empty((1, d), less.dtype), workspace(d)
     row, tops = out[0], np.empty(-(-d // size), np.int64)
     for i in range(m):
-        state = less[i]
-        write_gradients(at_point, common, slots[i : i + 1], out)
+        state, shared = less[i], slots[i] == 0 and common.size > 0
+        if not shared:
+            write_gradients(at_point, common, slots[i : i + 1], out)
         for c in range(tops.size):
+            fetch_ahead(less, i * d + c * size, BLOCK)
+            block = range(np.uint64(c * size), np.uint64(min((c + 1) * size, d)))
             top = magnitude(row.dtype.type(0))
-            for j in range(np.uint64(c * size), np.uint64(min((c + 1) * size, d))):
-                row[j] -= state[j]
-                top = max(top, magnitude(row[j]))
+            if shared:
+                for j in block:
+                    row[j] = common[j] - state[j]
+                    top = max(top, magnitude(row[j]))
+            else:
+                for j in block:
+                    row[j] -= state[j]
+                    top = max(top, magnitude(row[j]))
             tops[c] = top
         pick_largest(row, tops, size, work, indices[i])
         for s in range(indices.shape[1]):
@@ -262,7 +272,7 @@ def encode(ptr, rows, values, levels, b, codes):
             at = j * width + c
             b_0, b_1 = load(flat, at), load(flat, at + LANES)
             b_2, b_3 = load(flat, at + 2 * LANES), load(flat, at + 3 * LANES)
-            for e in range(ptr[j], ptr[j + 1]):
+            for e in range(np.uint64(ptr[j]), np.uint64(ptr[j + 1])):
                 level, t = filled(levels[values[e]]), np.int64(rows[e]) * width + c
                 store(sums, t, add_products(load(sums, t), level, b_0))
                 t += LANES
