@@ -81,6 +81,8 @@ def describe(hint: Any) -> str:
             parts += [repr(v) for v in typing.get_args(option)]
         elif dataclasses.is_dataclass(option):
             parts.append("a table")
+        elif kind is list and typing.get_args(option):
+            parts.append(f"a list (each entry {describe(typing.get_args(option)[0])})")
         else:
             parts.append(str(names.get(kind) or getattr(kind, "description", option)))
     return " or ".join(parts)

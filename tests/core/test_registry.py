@@ -188,6 +188,7 @@ class Part(Spec):
     lambda_: float = 0.1
     flag: bool = False
     path: str | None = None
+    names: list[str] | None = None
 
 
 @dataclasses.dataclass
@@ -203,6 +204,8 @@ def test_a_table_in_the_table():
         part.k = 5
     with pytest.raises(InputError, match=r"table\.part\.k: 'a' is not allowed"):
         build(Table, {"part": {"k": "a"}}, "table")
+    with pytest.raises(InputError, match=r"must be a list \(each entry a string\) or absent"):
+        build(Table, {"part": {"k": 4, "names": [1]}}, "table")
     with pytest.raises(InputError, match=r"table\.part: 3 is not allowed; it must be a table"):
         build(Table, {"part": 3}, "table")
 

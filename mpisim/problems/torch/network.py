@@ -295,16 +295,33 @@ class FlatModel:
                 sums += torch.stack([loss.double(), self.correct(outputs, targets).double()])
         return sums, self.grad
 
-    def why_no_sum(self, samples: Batch) -> str | None:
-        """What ``loss`` must be, where it is none: twice the samples have twice the sum."""
+    @torch.no_grad()
+    def require_fit(self, samples: Batch, labels: np.ndarray | None) -> None:
+        """`InputError` unless the model takes such samples, and the loss is a sum over them.
+
+        labels : those of all samples, (N,), if they are classes and the loss is the cross-entropy;
+            else None, and twice the samples must have twice the loss
+        """
         self.model.eval()
-        with torch.no_grad():
-            inputs, targets = samples.part(0, 2)
-            outputs = self.model(inputs).to(self.x.dtype)
+        inputs, targets = samples.part(0, 2)
+        try:
+            outputs = self.model(inputs)
+            if not isinstance(outputs, torch.Tensor) or outputs.shape[:1] != targets.shape[:1]:
+                raise InputError("the module must return a tensor with a row for each sample")
+            outputs = outputs.to(self.x.dtype)
+            if labels is not None and not 0 <= labels.min() <= labels.max() < outputs.shape[-1]:
+                raise InputError(
+                    f"labels go from {labels.min()} to {labels.max()}; allowed: from 0 to"
+                    f" {outputs.shape[-1] - 1}, as the module has {outputs.shape[-1]} outputs"
+                )
             once = self.loss(outputs, targets)
             twice = self.loss(torch.cat([outputs] * 2), torch.cat([targets] * 2))
+        except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
+            shapes = f"{tuple(inputs.shape[1:])} and targets of shape {tuple(targets.shape[1:])}"
+            reason = str(error).partition("\n")[0]
+            raise InputError(f"cannot take features of shape {shapes}: {reason}") from error
         if once.dim() > 0:
-            return f"one number for all samples, not an array of shape {tuple(once.shape)}"
-        if abs(float(twice - 2 * once)) > CLOSE * abs(float(twice)):
-            return "the sum over its samples, not their mean"
-        return None
+            shape = f"not an array of shape {tuple(once.shape)}"
+            raise InputError(f'loss must be one number for all samples, {shape} (reduction="sum")')
+        if labels is None and abs(float(twice - 2 * once)) > CLOSE * abs(float(twice)):
+            raise InputError('loss must be the sum over its samples (reduction="sum")')

@@ -172,6 +172,12 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         with torch.random.fork_rng(devices=[]):  # x^0 is PyTorch's own, from an addressed seed
             torch.manual_seed(int(self.streams.raw("initial point", 0, 0, 1, 1)[0, 0]) >> 1)
             module = self.make_module(data.features.shape[1:])
+        parameters = list(module.parameters())
+        if not parameters or any(map(torch.nn.parameter.is_lazy, parameters)):
+            allowed = "allowed: one with parameters, and no lazy layers"
+            raise InputError(
+                f"problem {self.name!r}: make_module returns another module; {allowed}"
+            )
         module = module.to(getattr(torch, self.dtype.name))
         self.flat_model = network.FlatModel(module, device, self.loss, self.correct, self.mixed)
         self.arrays = Tensors(device)
@@ -186,10 +192,14 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         ]
         judged = -(-self.log_samples // self.n) or int(self.rows.max(initial=0))
         self.judged = [shard.first(judged) for shard in self.shards]
-        if type(self).loss is not TorchProblem.loss and self.m:
-            wrong = self.flat_model.why_no_sum(self.shards[0])
-            if wrong is not None:
-                raise InputError(f'problem {self.name!r}: loss must be {wrong} (reduction="sum")')
+        if self.m:
+            classes = data.labels.ndim == 1 and data.labels.dtype.kind in "iu"
+            entropy = classes and type(self).loss is TorchProblem.loss
+            labels = np.concatenate([data.labels, data.test_labels]) if entropy else None
+            try:
+                self.flat_model.require_fit(self.shards[0], labels)
+            except InputError as error:
+                raise InputError(f"problem {self.name!r}: {error}") from error.__cause__
 
     def initial_point(self) -> Any:
         """The module's own random initialisation, by ``run.seed``; the same on every rank."""

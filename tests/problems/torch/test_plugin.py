@@ -48,13 +48,20 @@ METHODS = [
 
 @pytest.fixture
 def plugin(tmp_path, monkeypatch):
-    """plugin(name, reduction): the path of the plugin, which is forgotten after the test."""
+    """plugin(name, reduction, ...): the path of the plugin, which is forgotten after the test.
 
-    def written(name, reduction):
+    It has the second of each of the pairs ``others`` in place of the first.
+    """
+
+    def written(name, reduction, *others):
         monkeypatch.setattr("mpisim.runs.plugins._files", set())
         monkeypatch.delitem(sys.modules, name, raising=False)
         path = tmp_path / f"{name}.py"
-        path.write_text(PLUGIN.replace("REDUCTION", repr(reduction)))
+        text = PLUGIN.replace("REDUCTION", repr(reduction))
+        for before, after in others:
+            assert before in text
+            text = text.replace(before, after)
+        path.write_text(text)
         return str(path)
 
     return written
@@ -92,6 +99,31 @@ def test_a_loss_that_is_no_sum_is_one_line(plugin, reduction, message):
     problem = parse(tables(plugin(reduction, reduction))).problem
     with pytest.raises(InputError, match=f"problem 'regression': loss must be {message}"):
         problem.loaded(4, 0, 4, 1, np.dtype("float64"))
+
+
+LINEAR = "torch.nn.Linear(*shape, 1, bias=False)"
+CLASSES = [("y = a @ torch.arange(5.0)", "y = torch.arange(70) % 3 + 1"), ("def loss", "def other")]
+
+
+@pytest.mark.parametrize(
+    ("module", "others", "message"),
+    [
+        ("torch.nn.LazyLinear(1)", [], "no lazy layers"),
+        (
+            "torch.nn.Linear(4, 1)",
+            [],
+            r"cannot take features of shape \(5,\) and targets of .*: mat1",
+        ),
+        ("torch.nn.LSTM(*shape, 1)", [], "the module must return a tensor with a row"),
+        ("torch.nn.Linear(*shape, 3)", CLASSES, "labels go from 1 to 3; allowed: from 0 to 2"),
+        ("torch.nn.Flatten(0)", [], "one with parameters"),
+    ],
+)
+def test_a_module_that_does_not_fit_is_one_line(plugin, module, others, message):
+    problem = parse(tables(plugin("unfit", "sum", (LINEAR, module), *others))).problem
+    with pytest.raises(InputError, match=f"^problem 'regression': .*{message}") as error:
+        problem.loaded(4, 0, 4, 1, np.dtype("float64"))
+    assert "\n" not in str(error.value)
 
 
 def test_the_examples_of_the_documents(tmp_path, monkeypatch):
