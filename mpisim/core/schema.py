@@ -82,7 +82,8 @@ def describe(hint: Any) -> str:
         elif dataclasses.is_dataclass(option):
             parts.append("a table")
         elif kind is list and typing.get_args(option):
-            parts.append(f"a list (each entry {describe(typing.get_args(option)[0])})")
+            _, noun, *rest = describe(typing.get_args(option)[0]).split(" ")
+            parts.append(" ".join(["a list of", noun + "s", *rest]))
         else:
             parts.append(str(names.get(kind) or getattr(kind, "description", option)))
     return " or ".join(parts)

@@ -204,7 +204,7 @@ def test_a_table_in_the_table():
         part.k = 5
     with pytest.raises(InputError, match=r"table\.part\.k: 'a' is not allowed"):
         build(Table, {"part": {"k": "a"}}, "table")
-    with pytest.raises(InputError, match=r"must be a list \(each entry a string\) or absent"):
+    with pytest.raises(InputError, match=r"must be a list of strings or absent"):
         build(Table, {"part": {"k": 4, "names": [1]}}, "table")
     with pytest.raises(InputError, match=r"table\.part: 3 is not allowed; it must be a table"):
         build(Table, {"part": 3}, "table")
