@@ -55,6 +55,7 @@ ROWS: tuple[Row, ...] = (
 SECTION = "MARINA, Section 5.1 and Figure 1, row {}"
 QUOTES = quotes(__file__)
 THEOREMS = {"marina": "2.1", "vr-marina": "3.1"}
+BOUND = "MARINA, Theorem {}, with the 2 of the PermK paper's Theorem 4, whose proof is the same"
 COSTS = {ROUNDS: "rounds", EPOCHS: "sample gradients", BITS: "bits"}
 
 Groups = dict[tuple, list[Log]]
@@ -128,14 +129,14 @@ def _at_the_drawn_iterate(groups: Groups) -> Iterator[Claim]:
                 text, within = f"at most {share:.3g} of it", decided(share <= 1)
                 shares.append(Evidence(f"{data}, K = {k}", text, within, {"share": share}))
         text = f"E |grad f(x^)|^2 of {labels.method(method)} is below its bound"
-        yield state(text, "", f"MARINA, Theorem {theorem}", shares)
+        yield state(text, "", BOUND.format(theorem), shares)
 
 
 def share_of_bound(logs: list[Log]) -> np.ndarray:
     """E |grad f(x^)|^2 after K = k iterations over 2 f(x^0) / (gamma K), 0 for k = 0; (rows,).
 
-    The denominator bounds it by Theorems 2.1 and 3.1, with f* >= 0 left out. The mean over the
-    logs, which differ in the seed, is for E.
+    The denominator bounds it by Theorems 2.1 and 3.1, whose O(.) hides the 2, with f* >= 0 left
+    out. The mean over the logs, which differ in the seed, is for E.
     """
     rows = min(log.rows for log in logs)
     mean = np.mean([UNIFORM.values(log)[:rows] for log in one_setting(logs)], axis=0)
