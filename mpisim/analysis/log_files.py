@@ -74,8 +74,6 @@ def folder_of(named: Sequence[PathLike], logs: Sequence[Path]) -> Path:
 
 def below(folder: Path) -> list[Path]:
     """The logs of a folder and of all folders in it; `InputError` if there is none."""
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder")
     return _some(folder, folder.rglob(f"*{SUFFIX}"))
 
 

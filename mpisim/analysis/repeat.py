@@ -132,11 +132,10 @@ def replay(log: Log, experiment: Experiment) -> list[str]:
 
 
 def _star(log: Log, experiment: Experiment) -> tuple[Star, Round]:
-    run = experiment.run
-    streams, round = Streams(run.seed), Round(run.rounds)
-    parts = streams, run.precision, Clock(), round
+    run, round = experiment.run, Round(experiment.run.rounds)
+    parts = Streams(run.seed), run.precision, Clock(), round
     star = Star(OneProcess(), log.n, "shared", *parts, fleet=experiment.fleet)
-    if log.n < 1 or int(log.attrs["dimension"]) < 1:
+    if int(log.attrs["dimension"]) < 1:  # of workers there is always one
         raise InputError(f"{log.path}: has no workers or no dimension")
     return star, round
 

@@ -41,7 +41,9 @@ def show_text(path: Path, framing: bool = False) -> str:
     with damaged(path):
         blocks = [pairs(_settings(log))]
         if log.rows:
-            blocks += [pairs(_last_row(log)), _bits(log, framing), _phases(log), _elapsed(log)]
+            blocks += [pairs(_last_row(log)), _bits(log, framing)]
+            if any(name.startswith("time_") for name in log.columns):
+                blocks += [_phases(log), _elapsed(log)]
         else:
             blocks.append("no row yet")
     return "\n\n".join(filter(None, blocks))
@@ -141,8 +143,6 @@ def _bits(log: Log, framing: bool) -> str:
 def _phases(log: Log) -> str:
     """Seconds by phase, with percentages, the longest first."""
     times = {name: v[-1] for name, v in log.columns.items() if name.startswith("time_")}
-    if not times:
-        return ""
     total = sum(times.values())
     lines = [_total("time", total)]
     for name, seconds in sorted(times.items(), key=lambda item: -item[1]):
@@ -156,8 +156,6 @@ def _phases(log: Log) -> str:
 def _elapsed(log: Log) -> str:
     """How the parts of a run add up to the time that it took."""
     attrs = log.attrs
-    if not any(name.startswith("time_") for name in log.columns):
-        return ""
     names = ("elapsed", "before", "waiting", "setup", "rehearsal", "evaluation")
     seconds = [float(attrs.get(f"seconds_{name}", nan)) for name in names]
     elapsed, earlier, waited, setup, rehearsal, evaluation = seconds
