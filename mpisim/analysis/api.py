@@ -9,7 +9,6 @@ from typing import Any
 
 from mpisim.analysis import costs, formatting, log_files
 from mpisim.analysis import tune as tuning
-from mpisim.analysis.formatting import html
 from mpisim.analysis.log_files import Logs, PathLike, all_rows, selected
 from mpisim.analysis.plot import check_output, draw, save
 from mpisim.analysis.show import run_list
@@ -131,7 +130,7 @@ class Result(api.Result):
         return draw([self.as_log()], x, y, **options)
 
     def _repr_html_(self) -> str:
-        return html(["", ""], [[name, value] for name, value in self.summary().items()])
+        return formatting.html(["", ""], [[name, value] for name, value in self.summary().items()])
 
 
 @functools.wraps(api.run)

@@ -33,7 +33,11 @@ def entropies(message: Message) -> dict[str, float]:
     if isinstance(message, Points):
         return {"norms": float(bits), "points": _order_0(message.which)}
     if isinstance(message, Composed | Parts):
-        return _sum(message, workers)
+        total: dict[str, float] = {}
+        for part in message.parts if isinstance(message, Parts) else message.messages:
+            for name, count in entropies(part).items():
+                total[name] = total.get(name, 0.0) + count * part.form.workers / workers
+        return total
     if isinstance(message, Exponents):
         powers = message.codes & 255
         return {"signs": np.count_nonzero(powers) / workers, "exponents": _order_0(powers)}
@@ -60,14 +64,6 @@ def entropies(message: Message) -> dict[str, float]:
     if isinstance(message, ValuesMessage):
         return {"values": float(bits * message.values.size / workers)}
     return {"message": float(message.payload_bits.mean())}
-
-
-def _sum(message: Composed | Parts, workers: int) -> dict[str, float]:
-    total: dict[str, float] = {}
-    for part in message.parts if isinstance(message, Parts) else message.messages:
-        for name, bits in entropies(part).items():
-            total[name] = total.get(name, 0.0) + bits * part.form.workers / workers
-    return total
 
 
 def _subsets(d: int, k: int) -> float:

@@ -148,9 +148,12 @@ def _some(
             continue
         most = np.flatnonzero(messages == messages.max())
         draw = Draw(Streams(seed), "fleet/busiest", max(index, 0), 0, 1)
-        busiest = most[draw.samples(np.array([len(most)]), 1)[0, 0]]
+        up = messages * rounds.up[row]
+        up[most[draw.samples(np.array([len(most)]), 1)[0, 0]]] = rounds.most[row]
         c = clients.of(who) if clients else fleet.clients(who, seed)
-        taken = _taken(rounds, row, times, c, messages, busiest)
+        taken = rounds.seconds[row] + (c.factor - 1) * rounds.computing[row]
+        taken = taken + c.latency * rounds.hops[row] + up / c.up + rounds.down[row] / c.down
+        taken /= times
         order = np.argsort(taken, kind="stable")
         taken, messages = taken[order], messages[order]
         u = Draw(Streams(seed), "fleet/present", max(index, 0), 0, 1).uniforms(len(who))[0]
@@ -176,14 +179,3 @@ def _clients(
         return who, messages, len(who)
     draw = Draw(Streams(seed), "fleet/invited", max(index, 0), 0, 1)
     return draw.subsets(n, invited)[0], np.ones(invited, np.int64), r
-
-
-def _taken(
-    rounds: Rounds, row: int, times: int, c: Clients, messages: np.ndarray, busiest: int
-) -> np.ndarray:
-    """Seconds of each of these clients in one of the row's rounds, shape (clients,)."""
-    up = messages * rounds.up[row]
-    up[busiest] = rounds.most[row]
-    seconds = rounds.seconds[row] + (c.factor - 1) * rounds.computing[row]
-    seconds = seconds + c.latency * rounds.hops[row] + up / c.up + rounds.down[row] / c.down
-    return seconds / times

@@ -89,7 +89,10 @@ def table(
     """
     rows = [list(row) for row in rows]
     if form == "csv":
-        return _csv(head, rows)
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerows([_harmless(cell) for cell in row] for row in (head, *rows))
+        return out.getvalue().rstrip("\n")
     if right is None:
         right = {i for row in rows for i, cell in enumerate(row) if isinstance(cell, int | float)}
     texts = [[one_line(number(cell)) for cell in row] for row in (head, *rows)]
@@ -225,15 +228,9 @@ def escaped(text: str) -> str:
     return SPECIAL.sub(r"\\\1", one_line(text))
 
 
-def _csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    for row in (head, *rows):
-        writer.writerow(
-            f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
-            for cell in row
-        )
-    return out.getvalue().rstrip("\n")
+def _harmless(cell: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
 
 
 def _tabulated(lines: Sequence[Sequence[str]], right: Iterable[int], **how: Any) -> str:

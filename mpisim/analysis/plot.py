@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +98,8 @@ def draw(
     curves = [over_seeds(group.logs, *axes) for group in groups]
     if len(groups) > MOST:
         report(f"mpisim: {len(groups)} curves: --best keeps the best steps, --where some runs")
-    log, looks, shown = groups[0].logs[0], _looks(groups, colors), _shown(groups, labels)
-    drawn = list(zip(shown, curves, looks, strict=True))
+    drawn = list(_drawn(groups, curves, labels, colors))
+    log = groups[0].logs[0]
     frame = {"xlabel": axes[0].label(log), "ylabel": axes[1].label(log)} | frame
     if ax is not None:
         _fill(ax, drawn, axes, frame)
@@ -134,19 +134,15 @@ def _frame(
     return {name: value for name, value in frame.items() if value is not None}
 
 
-def _looks(groups: list[RunGroup], colors: Names) -> list[dict[str, Any]]:
-    """How the curve of each group is drawn."""
-    looks = []
-    for i, colour in enumerate(_renamed(groups, colors, "colors")):
+def _drawn(
+    groups: list[RunGroup], curves: Sequence[Curve], labels: Names, colors: Names
+) -> Iterator[Drawn]:
+    """Each group's text in the legend, its curve, and how that is drawn."""
+    colours, texts = _renamed(groups, colors, "colors"), _renamed(groups, labels, "labels")
+    for i, (text, colour, curve) in enumerate(zip(texts, colours, curves, strict=True)):
         look = style.curve(*colour_and_dash(groups, i), i, len(groups))
-        looks.append(look if colour is None else look | {"color": colour})
-    return looks
-
-
-def _shown(groups: list[RunGroup], labels: Names) -> list[str]:
-    """The text of each group in the legend."""
-    given = zip(groups, _renamed(groups, labels, "labels"), strict=True)
-    return [style.with_formulas(group.label) if text is None else text for group, text in given]
+        name = style.with_formulas(groups[i].label) if text is None else text
+        yield name, curve, look if colour is None else look | {"color": colour}
 
 
 def check_output(output: Path) -> None:

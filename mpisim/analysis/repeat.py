@@ -12,8 +12,9 @@ from __future__ import annotations
 import dataclasses
 import tempfile
 import tomllib
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import starmap
 from pathlib import Path
 from random import Random
 from time import monotonic
@@ -296,6 +297,15 @@ def repeat(study: Study, number: int, seed: int, comm: Comm, seconds: float = SE
         right &= not wrong
         texts = wrong or [f"{len(one.runs)} runs, every digit as on record"]
         lines += [f"  {one.name}: {text}" for text in texts]
+    def wrong(name: str, digest: str) -> str:
+        if name not in made:
+            return f"{name}: no such run in the figure's grid"
+        try:
+            log = read(folder / f"{name}.h5")
+        except InputError as error:
+            return f"{name}: {error}"
+        return "" if log.digest.startswith(digest) else f"{name}: other rows than on record"
+
     return Repeated(lines, right)
 
 
@@ -309,19 +319,7 @@ def _differences(one: Comparison, tables: dict[str, Tables], comm: Comm) -> tupl
         if stopped := next((p.status for p in points if p.status in STOPPED), ""):
             return [], stopped
         made = {point.name for point in points}
-        runs = [(folder, name, digest, made) for name, digest in one.runs.items()]
-        lines = on_first(comm, lambda: [line for run in runs if (line := _difference(*run))])
-        return lines, ""
-
-
-def _difference(folder: Path, name: str, digest: str, made: Container[str]) -> str:
-    if name not in made:
-        return f"{name}: no such run in the figure's grid"
-    try:
-        log = read(folder / f"{name}.h5")
-    except InputError as error:
-        return f"{name}: {error}"
-    return "" if log.digest.startswith(digest) else f"{name}: other rows than on record"
+        return on_first(comm, lambda: [*filter(None, starmap(wrong, one.runs.items()))]), ""
 
 
 def _tables(study: Study, one: Comparison, ranks: int) -> dict[str, Tables] | None:

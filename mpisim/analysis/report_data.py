@@ -11,7 +11,7 @@ import numpy as np
 
 from mpisim.analysis import style
 from mpisim.analysis.costs import Target
-from mpisim.analysis.curves import ABOVE, LABELS, Axis, Curve, framing_share, grows, over_seeds
+from mpisim.analysis.curves import ABOVE, LABELS, Axis, framing_share, grows, over_seeds
 from mpisim.analysis.fleet_rounds import on_a_clock
 from mpisim.analysis.fleet_table import LEVELS, fleet_costs
 from mpisim.analysis.link_model import ModelledSeconds, over_seconds
@@ -108,14 +108,10 @@ def _over(group: RunGroup, x: Axis, ys: Sequence[Axis], most: int) -> dict[str, 
     points = {}
     for y in ys:
         with suppress(InputError):  # they lack a column, or the axes cannot show anything
-            points[key(y)] = _points(over_seeds(group.logs, x, y), x.log, most)
+            curve = over_seeds(group.logs, x, y)
+            rows, arrays = _some(curve.x, x.log, most), curve._asdict().items()  # x, y, low, high
+            points[key(y)] = {n: _short(values[rows]) for n, values in arrays if values is not None}
     return points
-
-
-def _points(curve: Curve, log: bool, most: int) -> dict[str, list[float]]:
-    rows = _some(curve.x, log, most)
-    arrays = curve._asdict().items()  # x, y, low, high
-    return {name: _short(values[rows]) for name, values in arrays if values is not None}
 
 
 def _some(x: np.ndarray, log: bool, most: int) -> np.ndarray:

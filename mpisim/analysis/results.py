@@ -108,24 +108,19 @@ def small_png(figure: Any, limit: int = LIMIT) -> bytes:
 
     The same figure gives the same bytes. `InputError` where no resolution fits.
     """
-    for dpi in RESOLUTIONS:
-        content = _with_palette(figure, dpi)
-        if len(content) <= limit:
-            return content
-    size = f"{len(content):,} bytes at {dpi} dots an inch"
-    how = "to go on record: draw fewer or smaller panels"
-    raise InputError(f"the picture has {size}; it must have at most {limit:,} {how}")
-
-
-def _with_palette(figure: Any, dpi: int) -> bytes:
     from PIL import Image  # matplotlib writes PNG with it, too
 
-    drawn, content = io.BytesIO(), io.BytesIO()
-    figure.savefig(drawn, format="png", dpi=dpi)
-    with Image.open(drawn) as picture:
-        palette = picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
-    palette.save(content, format="png", optimize=True)
-    return content.getvalue()
+    for dpi in RESOLUTIONS:
+        drawn, content = io.BytesIO(), io.BytesIO()
+        figure.savefig(drawn, format="png", dpi=dpi)
+        with Image.open(drawn) as picture:
+            palette = picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+        palette.save(content, format="png", optimize=True)
+        if (length := len(content.getbuffer())) <= limit:
+            return content.getvalue()
+    size = f"{length:,} bytes at {dpi} dots an inch"
+    how = "to go on record: draw fewer or smaller panels"
+    raise InputError(f"the picture has {size}; it must have at most {limit:,} {how}")
 
 
 @dataclasses.dataclass(frozen=True)
