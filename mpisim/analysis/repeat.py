@@ -251,15 +251,11 @@ def recorded(study: Path) -> list[Comparison]:
     return list(comparisons.values())
 
 
-class Repeated(NamedTuple):
-    """Lines for a person, whether all digits agree, and the status of a run that was stopped."""
+def repeat(
+    study: Study, number: int, seed: int, comm: Comm, seconds: float = SECONDS
+    Returns lines for a person, whether all digits agree, and the status of a run that was stopped.
 
-    lines: list[str]
-    same: bool
-    stopped: str = ""
-
-
-def repeat(study: Study, number: int, seed: int, comm: Comm, seconds: float = SECONDS) -> Repeated:
+) -> tuple[list[str], bool, str]:
     """Run ``number`` comparisons again that ``seed`` draws, until a signal stops a run.
 
     Collective. Of a comparison as many runs are drawn as took ``seconds``. Comparisons of which one
@@ -293,7 +289,7 @@ def repeat(study: Study, number: int, seed: int, comm: Comm, seconds: float = SE
     for one, tables in chosen:
         wrong, stopped = _differences(one, tables, comm)
         if stopped:
-            return Repeated([*lines, f"  {one.name}: stopped"], right, stopped)
+            return [*lines, f"  {one.name}: stopped"], right, stopped
         right &= not wrong
         texts = wrong or [f"{len(one.runs)} runs, every digit as on record"]
         lines += [f"  {one.name}: {text}" for text in texts]
@@ -305,13 +301,6 @@ def repeat(study: Study, number: int, seed: int, comm: Comm, seconds: float = SE
         except InputError as error:
             return f"{name}: {error}"
         return "" if log.digest.startswith(digest) else f"{name}: other rows than on record"
-
-    return Repeated(lines, right)
-
-
-def _differences(one: Comparison, tables: dict[str, Tables], comm: Comm) -> tuple[list[str], str]:
-    """A line for each run that is not as on record; or the status of a stopped run. Collective."""
-    from mpisim.runs.sweep.executor import sweep
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(on_first(comm, lambda: temporary))
