@@ -67,13 +67,12 @@ def contents(study: Study, out: Path) -> dict[str, bytes]:
     """{name in the archive: content}; the study is a folder of its name, without an old ``out``."""
     results, folder = of_study(study.folder), study.folder.resolve()
     modules = _modules(study, results)
-    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path != out.resolve()]
-    inside = [path.relative_to(folder) for path in paths]
-    files = {
-        f"{folder.name}/{path.as_posix()}": (folder / path).read_bytes()
-        for path in inside
-        if not any(part.startswith(".") or part == "__pycache__" for part in path.parts)
-    }
+    files = {}
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder)
+        hidden = any(part.startswith(".") or part == "__pycache__" for part in inside.parts)
+        if path.is_file() and path != out.resolve() and not hidden:
+            files[f"{folder.name}/{inside.as_posix()}"] = path.read_bytes()
     authors = _authors(files.get(f"{folder.name}/CITATION.cff", b"").decode(errors="replace"))
     files[LOCK] = _lock().encode()
     files[CHECKLIST] = _checklist(study, results, authors, files).encode()
@@ -266,16 +265,16 @@ def _manifest(files: Mapping[str, bytes]) -> Check:
 
 def _environment(files: Mapping[str, bytes]) -> Check:
     """The libraries that may change the last bits. Other versions are a remark."""
-    text = files[LOCK].decode(errors="replace")
-    pinned = dict(re.findall(r"^(\S+)==(\S+)$", text, re.MULTILINE))
+    lock = files[LOCK].decode(errors="replace")
+    pinned = dict(re.findall(r"^(\S+)==(\S+)$", lock, re.MULTILINE))
     here = {d.name: d.version for d in metadata.distributions() if d.name in LIBRARIES}
     other = [
         f"{name} {pinned[name]}, here {version}"
         for name, version in sorted(here.items())
         if pinned.get(name, version) != version
     ]
-    what = f"other libraries: {'; '.join(other)}" if other else "the libraries are those of"
-    return Check(f"{what} {'' if other else LOCK}".strip(), done=not other)
+    text = f"other libraries: {'; '.join(other)}" if other else f"the libraries are those of {LOCK}"
+    return Check(text, done=not other)
 
 
 def _extract(files: Mapping[str, bytes], folder: Path, path: Path) -> Path:

@@ -271,9 +271,8 @@ def chart(d: int, spec: Mapping[str, Any] | None = None, vectors: str = "normal"
         shown = CHART | ({this: [dict(spec)]} if spec else {})
         for place, (label, tables) in enumerate(shown.items()):
             points = points_of(tables, d, vectors)
-            look = style.curve(place, place // 4, 0, 1)
             shape = place + place // len(style.COLOURS)  # no colour has the same marker twice
-            look |= {"marker": style.MARKERS[shape % len(style.MARKERS)], "markevery": 1}
+            look = style.curve(place, place // 4, shape, 1) | {"markevery": 1}
             if label == this:
                 look |= {"marker": "*", "color": "black", "markersize": 14}
             axes.plot(*zip(*points, strict=True), label=label, **look)

@@ -6,6 +6,7 @@ import dataclasses
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,11 +58,9 @@ def parse(text: str, where: str = "--target") -> Target:
     With ``=`` the column has its own direction: accuracies rise, all others fall. What a run spends
     grows in any case, and can only be at least a level. `InputError` says what is allowed.
     """
-    parts = FORM.fullmatch(text)
-    try:
+    parts, level = FORM.fullmatch(text), math.nan
+    with suppress(ValueError):
         level = float(parts["level"]) if parts else math.nan
-    except ValueError:
-        level = math.nan
     if parts is None or not math.isfinite(level):
         forms = "COLUMN=LEVEL, COLUMN<=LEVEL or COLUMN>=LEVEL, such as grad_norm_sq=1e-3"
         raise InputError(f"{where}: {text!r} is not allowed; it must be {forms}")

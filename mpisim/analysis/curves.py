@@ -73,19 +73,7 @@ class Axis:
         return f"{name} ({units})" if units not in ("", "1") else name
 
 
-@dataclasses.dataclass(frozen=True)
-class Epochs(Axis):
-    """Passes over the data: gradients of single samples over the samples of all workers."""
-
-    def values(self, log: Log) -> np.ndarray:
-        return log.column("oracle_calls") / log.workers["rows"].sum()
-
-    def label(self, log: Log) -> str:
-        return "epochs"
-
-
-SENT = Axis("bits_up", log=True)
-ROUNDS, EPOCHS = Axis("round", log=False), Epochs("epochs", log=False)
+SENT, ROUNDS = Axis("bits_up", log=True), Axis("round", log=False)
 GRADIENT = Axis("grad_norm_sq", log=True)  # |grad f|^2
 UNIFORM = Axis("mean_grad_norm_sq", log=True)  # its expectation at the iterate that theorems return
 
@@ -104,6 +92,14 @@ class Named(Axis):
         return self.text
 
 
+class Epochs(Named):
+    """Passes over the data: gradients of single samples over the samples of all workers."""
+
+    def values(self, log: Log) -> np.ndarray:
+        return log.column("oracle_calls") / log.workers["rows"].sum()
+
+
+EPOCHS = Epochs("epochs", log=False, text="epochs")
 # Of networks, as papers draw them: the norm itself.
 LOSS = Named("loss", log=False, text="training loss")
 NORM = Named("grad_norm_sq", log=True, text="training gradient norm", of=np.sqrt)

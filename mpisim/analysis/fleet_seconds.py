@@ -69,9 +69,7 @@ def _all(rounds: Rounds, fleet: Fleet, seed: int) -> tuple[np.ndarray, float]:
             PRESENCE, fleet.availability, fleet.dropout,
         )  # fmt: skip
     absent = 1 - fleet.availability * (1 - fleet.dropout)
-    out = np.empty_like(slowest)
-    out[order] = slowest
-    return out, late + absent * (rows.n * len(slowest) - late)
+    return slowest[np.argsort(order)], late + absent * (rows.n * len(slowest) - late)
 
 
 @njit(cache=True, error_model="numpy")

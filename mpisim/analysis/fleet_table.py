@@ -67,14 +67,13 @@ def fleet_costs(
         for log in group.logs:
             with damaged(log.path):
                 rows.append([np.flatnonzero(t.met(log.column(t.y)))[:1] for t in targets])
-        able = [any(row.size for row in there) for there in rows]
         for fleet in fleets:
             seeds = range(fleet.seed, fleet.seed + draws)
-            drawn: list[list[fleet_seconds.Seconds]] = [[] for _ in group.logs]
-            for its_draws, log, any_ in zip(drawn, group.logs, able, strict=True):
-                if any_:
-                    rounds = rounds_of(log, fleet, ms)
-                    its_draws += [fleet_seconds.seconds(rounds, fleet, s) for s in seeds]
+            drawn: list[list[fleet_seconds.Seconds]] = []
+            for log, firsts in zip(group.logs, rows, strict=True):
+                rounds = rounds_of(log, fleet, ms) if any(map(len, firsts)) else None
+                each = [fleet_seconds.seconds(rounds, fleet, s) for s in seeds] if rounds else []
+                drawn.append(each)
             for number, target in enumerate(targets):
                 there = [(one, of[number]) for one, of in zip(drawn, rows, strict=True)]
                 reached = [(one, int(row[0])) for of, row in there if row.size for one in of]
@@ -169,11 +168,9 @@ def draw(logs: Sequence[Log], costs: Sequence[FleetCost]) -> Any:
             chosen = [i for i, cost in enumerate(reached) if str(cost.fleet) == fleet]
             low, middle, high = np.array([reached[i].levels for i in chosen], float).T
             heights = [places[names[i]] + offsets[number] for i in chosen]
-            spread = np.array([middle - low, high - middle])
-            marker = style.MARKERS[number % len(style.MARKERS)]
-            look: dict[str, Any] = {"color": style.COLOURS[number % len(style.COLOURS)]}
-            look |= {"xerr": spread, "fmt": marker, "capsize": 3.0, "label": fleet}
-            panel.errorbar(middle, heights, **look)
+            look = style.curve(number, 0, number, 1)
+            bar = {"fmt": look["marker"], "color": look["color"], "capsize": 3.0}
+            panel.errorbar(middle, heights, xerr=[middle - low, high - middle], label=fleet, **bar)
         labels = list(map(style.with_formulas, places))
         panel.set(yticks=list(places.values()), yticklabels=labels, xscale="log")
         panel.set_ylim(min(places.values()) - 0.6, 0.6)

@@ -226,8 +226,7 @@ def all_rows(logs: Sequence[Log], root: Path | None = None, every: bool = False)
         derived = {name: log.column(name) for name in DERIVED if log.has(name)}
         tables.append(log.columns | each | derived)
     names = dict.fromkeys(name for one in tables for name in one)
-    ordered = [name for name in names if name not in DERIVED]
-    ordered += [name for name in DERIVED if name in names]
+    ordered = sorted(names, key=lambda name: DERIVED.index(name) if name in DERIVED else -1)
     lengths = [log.rows for log in logs]
     repeated = {name: np.repeat(v, lengths) for name, v in about(logs, root, every).items()}
     pairs = [(one, np.full(rows, np.nan)) for one, rows in zip(tables, lengths, strict=True)]
@@ -264,9 +263,7 @@ def _array(values: Sequence[Any]) -> np.ndarray:
     """Numbers, with NaN for None where one is missing; else texts, with "" for None."""
     if any(isinstance(value, str) for value in values):
         return np.array(["" if value is None else value for value in values], object)
-    if any(value is None for value in values):
-        return np.array([np.nan if value is None else float(value) for value in values])
-    return np.array(values)
+    return np.array(values, float if None in values else None)
 
 
 def to_csv(rows: Rows) -> bytes:

@@ -26,7 +26,7 @@ def styled() -> AbstractContextManager[None]:
 def grid(rows: int, columns: int, panel: tuple[float, float] = PANEL) -> tuple[Any, Any]:
     """A figure and its panels, shape (rows, columns), each of the size ``panel`` in inches."""
     size = (panel[0] * columns + 0.8, panel[1] * rows + 0.7)
-    return style.new_figure(size, rows, columns, squeeze=False)
+    return style.new_figure(size, rows, columns)
 
 
 def matrix(

@@ -239,24 +239,21 @@ def recorded(study: Path) -> list[Comparison]:
     comparisons: dict[tuple[str, ...], Comparison] = {}
     for result in of_study(study):
         origin = result.provenance
-        for claim in result.claims:
-            for one in claim.evidence:
-                runs = one.numbers.get("runs", {})
+        seconds = origin.seconds / max(sum(origin.runs.values()), 1)
+        for one in (one for claim in result.claims for one in claim.evidence):
+            if runs := one.numbers.get("runs"):
                 name = f"{origin.study}-{origin.figure}, {origin.scale}, {one.where}"
-                seconds = origin.seconds / max(sum(origin.runs.values()), 1)
-                key = origin.scale, *sorted(runs)
-                if runs:
-                    new = Comparison(name, origin.figure, origin.scale, runs, seconds)
-                    comparisons.setdefault(key, new)
+                new = Comparison(name, origin.figure, origin.scale, runs, seconds)
+                comparisons.setdefault((origin.scale, *sorted(runs)), new)
     return list(comparisons.values())
 
 
 def repeat(
     study: Study, number: int, seed: int, comm: Comm, seconds: float = SECONDS
-    Returns lines for a person, whether all digits agree, and the status of a run that was stopped.
-
 ) -> tuple[list[str], bool, str]:
     """Run ``number`` comparisons again that ``seed`` draws, until a signal stops a run.
+
+    Returns lines for a person, whether all digits agree, and the status of a run that was stopped.
 
     Collective. Of a comparison as many runs are drawn as took ``seconds``. Comparisons of which one
     run took longer, or that ask for more ranks than the job has, are passed over.
@@ -293,6 +290,13 @@ def repeat(
         right &= not wrong
         texts = wrong or [f"{len(one.runs)} runs, every digit as on record"]
         lines += [f"  {one.name}: {text}" for text in texts]
+    return lines, right, ""
+
+
+def _differences(one: Comparison, tables: dict[str, Tables], comm: Comm) -> tuple[list[str], str]:
+    """A line for each run that is not as on record; or the status of a stopped run. Collective."""
+    from mpisim.runs.sweep.executor import sweep
+
     def wrong(name: str, digest: str) -> str:
         if name not in made:
             return f"{name}: no such run in the figure's grid"

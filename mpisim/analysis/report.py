@@ -71,13 +71,11 @@ def report(
         logs, refused = log_files.readable(log_files.by_settings(files))
     logs = log_files.selected(logs, where, best)
     sections, x, y = sections_of(logs), x_axes(logs, on), y_axes(logs)
-    data: dict[str, list[dict[str, Any]]] = {"x": [], "y": [], "sections": []}
-    for name, axes in (("x", x), ("y", y)):
-        data[name] = [described(axis, logs) for axis in axes]
+    data = {n: [described(axis, logs) for axis in axes] for n, axes in (("x", x), ("y", y))}
+    data["sections"] = []
     for name, groups in sections.items():
-        lines = curves(groups, x, y)
         fleet = choices(groups, fleets, _targets(groups, wanted))
-        data["sections"].append({"name": name, "curves": lines, "fleets": fleet})
+        data["sections"].append({"name": name, "curves": curves(groups, x, y), "fleets": fleet})
     embedded = json.dumps(data, separators=(",", ":"), allow_nan=False)
     text = rendered(
         "report.html",

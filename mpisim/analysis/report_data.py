@@ -51,10 +51,8 @@ def y_axes(logs: Sequence[Log]) -> list[Axis]:
     names = [name for log in logs for name in (*log.columns, "mean_grad_norm_sq")]
     axes = []
     for name in dict.fromkeys(sorted(names, key=lambda name: (name != FIRST, name not in LABELS))):
-        if grows(name):
-            continue
-        values = [log.column(name) for log in logs if _has(Axis(name, log=False), log)]
-        if values:
+        values = [log.column(name) for log in logs if log.has(name)]
+        if values and not grows(name):
             lowest = min(np.nanmin(column, initial=np.inf) for column in values)
             axes.append(Axis(name, log=bool(lowest >= 0) and not name.endswith("accuracy")))
     return axes

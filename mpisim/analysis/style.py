@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -43,29 +42,25 @@ def check_installed() -> None:
     library("matplotlib", "plot", "a figure")
 
 
-@contextmanager
-def styled(*sheets: Path) -> Iterator[None]:
+def styled(*sheets: Path) -> AbstractContextManager[None]:
     """Drawing in this context looks the same whatever the user's matplotlibrc says.
 
     sheets : style sheets that come after `FIGURES`
     """
     from matplotlib import style
 
-    with style.context([FIGURES, *sheets], after_reset=True):
-        yield
+    return style.context([FIGURES, *sheets], after_reset=True)
 
 
-def new_figure(
-    size: tuple[float, float] | None, *grid: int, squeeze: bool = True
-) -> tuple[Any, Any]:
-    """A figure and its panel, or its panels in a ``grid`` of rows and columns.
+def new_figure(size: tuple[float, float] | None, *grid: int) -> tuple[Any, Any]:
+    """A figure and its panel, or its panels in a ``grid`` of rows and columns, of that shape.
 
     size : in inches; that of the style sheet if None
     """
     from matplotlib.figure import Figure  # draws with Agg or its PDF writer: no window
 
     figure = Figure(size, layout="constrained")
-    return figure, figure.subplots(*grid, squeeze=squeeze)
+    return figure, figure.subplots(*grid, squeeze=not grid)
 
 
 def with_formulas(text: str) -> str:
@@ -193,8 +188,7 @@ def spread_legend(figure: Any, handles: list[Any], columns: int | None = None, *
 def _wrapped(panel: Any, size: int) -> Any:
     """The legend above the panel, its texts broken into lines that the page can hold."""
     handles, texts = panel.get_legend_handles_labels()
-    look: dict[str, Any] = {"handlelength": HANDLE, "fontsize": size}
-    shown = spread_legend(panel.figure, handles, **look)
+    shown = spread_legend(panel.figure, handles, fontsize=size)
     excess = shown.get_window_extent().width / panel.figure.bbox.width
     if excess <= 1:
         return shown
@@ -202,7 +196,7 @@ def _wrapped(panel: Any, size: int) -> Any:
     letters = max(int(0.8 * max(map(len, texts)) / excess), 1)
     for handle, text in zip(handles, texts, strict=True):
         handle.set_label(textwrap.fill(text, letters))
-    shown = spread_legend(panel.figure, handles, **look)
+    shown = spread_legend(panel.figure, handles, fontsize=size)
     for handle, text in zip(handles, texts, strict=True):
         handle.set_label(text)
     return shown

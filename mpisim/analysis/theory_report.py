@@ -117,12 +117,9 @@ def _constants(c: Constants) -> list[tuple[str, ...]]:
 
 def _method(facts: Facts, experiment: Experiment) -> list[tuple[str, str]]:
     compressor, estimator = facts.setup.compressor, facts.setup.estimator
-    c: dict[str, float | None] = {"omega": compressor.omega, "alpha": compressor.alpha}
-    c["zeta"] = compressor.density
-    if compressor.A is not None:
-        c |= {"A": compressor.A, "B": compressor.B}
-    if compressor.cal_L_max is not None:
-        c["cal-L_max"] = compressor.cal_L_max
+    c = {"omega": compressor.omega, "alpha": compressor.alpha, "zeta": compressor.density}
+    more = {"A": compressor.A, "B": compressor.B, "cal-L_max": compressor.cal_L_max}
+    c |= {name: value for name, value in more.items() if value is not None}
     values = estimator.parameters() | estimator.batch_sizes()
     numbers = {estimator.letters.get(key, key): value for key, value in values.items()}
     return [

@@ -144,17 +144,15 @@ def table(choices: Iterable[TunedSetting], criterion: str) -> str:
 def require_fit(criterion: str, configs: Iterable[Tables]) -> None:
     """`InputError` unless runs end at equal costs, or, for a criterion that is one, do not."""
     rule = choose(CRITERIA, criterion, "criterion")
-    names = {cost: [n for n, c in CRITERIA.items() if c.cost == cost] for cost in (True, False)}
-    allowed = " or ".join(names[not rule.cost])
+    allowed = " or ".join(name for name, c in CRITERIA.items() if c.cost != rule.cost)
     for config in configs:
         run = check_type(config.get("run", {}), dict, "run")
         check_type(run.get("stop", {}), dict, "run.stop")
         accuracies = stop_of(config).accuracies
-        if accuracies and not rule.cost:
-            why = f"run.stop.{accuracies[0]} ends the runs at unequal costs"
-            raise InputError(f"criterion: {why}; choose {allowed}")
-        if rule.cost and not accuracies:
+        if rule.cost != bool(accuracies):
             why = "run.stop has no accuracy to reach, such as grad_norm_sq"
+            if accuracies:
+                why = f"run.stop.{accuracies[0]} ends the runs at unequal costs"
             raise InputError(f"criterion: {why}; choose {allowed}")
 
 

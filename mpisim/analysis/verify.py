@@ -187,8 +187,7 @@ def _recomputed(log: Log, lacks: str) -> Iterator[Check]:
     try:
         experiment = parse(tables_of(log))
     except InputError as error:
-        hint = "--plugin loads what is not mpisim's"
-        raise InputError(f"{log.path}: {error}; {hint}") from None
+        raise InputError(f"{log.path}: {error}; --plugin loads what is not mpisim's") from None
     yield from _code(log, experiment)
     if reason := why_not(log, experiment):
         yield Check(f"{text}: no, {reason}; --rerun checks them", done=False)
