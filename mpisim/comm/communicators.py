@@ -74,18 +74,14 @@ def asleep(comm: Comm) -> Comm:
     MPI's own waiting takes a core, or gives it away for a turn of the scheduler. With more ranks
     than cores both disturb those that work, and the seconds that are measured.
     """
-    return _asleep()(comm)
-
-
-@cache
-def _asleep() -> type[Comm]:
     from mpi4py import MPI
 
     def waiting(start: str) -> Callable[..., None]:
         return lambda comm, *buffers: _sleep_until_done(getattr(comm, start)(*buffers))
 
     calls = ("Bcast", "Gatherv", "Scatterv", "Barrier", "Send", "Recv")
-    return type("Asleep", (MPI.Intracomm,), {call: waiting(f"I{call.lower()}") for call in calls})
+    methods = {call: waiting(f"I{call.lower()}") for call in calls}
+    return type("Asleep", (MPI.Intracomm,), methods)(comm)
 
 
 def _sleep_until_done(request: MPI.Request) -> None:
@@ -247,14 +243,13 @@ class SideChannel:
         rows = np.ascontiguousarray(rows)
         if self.ranks == 1:
             return rows
-        row_bytes = rows.itemsize * int(np.prod(rows.shape[1:], dtype=np.int64))
         local = [rows, rows.nbytes, BYTE]
         if not self.is_server:
             self.side.Gatherv(local, None)
             return None
         gathered = np.empty((self.n, *rows.shape[1:]), rows.dtype)
-        counts, starts = np.diff(self.starts) * row_bytes, self.starts[:-1] * row_bytes
-        self.side.Gatherv(local, [gathered, counts, starts, BYTE])
+        ends = self.starts * (gathered.nbytes // self.n)
+        self.side.Gatherv(local, [gathered, np.diff(ends), ends[:-1], BYTE])
         return gathered
 
 

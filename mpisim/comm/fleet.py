@@ -163,12 +163,8 @@ class Fleet:
                 country = np.full(len(u), table.countries.index(code))
             down, up, rtt, loss = (table.of(name, country, z[i]) for i, name in enumerate(COLUMNS))
             return 1e6 * up, 1e6 * down, rtt / 2e3, loss
-        given = self._given()
-        turn = which % len(given)
-        up, down, latency = (
-            np.array([getattr(link, name) for link in given])[turn]
-            for name in ("up", "down", "latency")
-        )
+        given = np.array([(link.up, link.down, link.latency) for link in self._given()])
+        up, down, latency = np.take(given.T, which % len(given), axis=1)
         if self.sigma:  # a poor link has low rates and a high latency
             down, up = down * exp(self.sigma * z[0]), up * exp(self.sigma * z[1])
             latency = latency * exp(-self.sigma * z[2])
@@ -176,7 +172,7 @@ class Fleet:
             with np.errstate(divide="ignore"):
                 most = 8 * SEGMENT / (2 * latency) * sqrt(1.5 / self.loss)
             up, down = np.minimum(up, most), np.minimum(down, most)
-        return up, down, latency, np.full(len(turn), self.loss)
+        return up, down, latency, np.full(len(which), self.loss)
 
     def _given(self) -> list[Links]:
         """The links of the table, where they are not measured; `InputError` for other texts."""
@@ -192,7 +188,7 @@ class Fleet:
         if self.devices == "equal":
             return np.ones(len(which))
         if self.devices == "phones":
-            return phones(score)
+            return exp(interpolated(log(PHONES)[None], np.zeros(len(score), np.int64), score))
         return np.asarray(self.devices, float)[which % len(self.devices)]
 
 
@@ -239,11 +235,6 @@ def interpolated(quantiles, rows, score):
         low, high = quantiles[rows[i], right - 1], quantiles[rows[i], right]
         out[i] = low + share * (high - low)
     return out
-
-
-def phones(score: np.ndarray) -> np.ndarray:
-    """Seconds of phones over those of the median one, shape (clients,)."""
-    return exp(interpolated(log(PHONES)[None], np.zeros(len(score), np.int64), score))
 
 
 measured = cache(Table)  # the one table, read when it is first needed

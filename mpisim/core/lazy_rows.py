@@ -62,11 +62,16 @@ class LazyRows(ABC):
 
         Order and ties are those of `mpisim.core.numerics.select.largest`.
         """
-        return _largest_by_parts(self, k)
+        indices = np.empty((self.shape[0], k), np.int64)
+        values = np.empty((self.shape[0], k), self.dtype)
+        for which, rows in self.parts():
+            indices[which] = largest(rows, k)
+            values[which] = np.take_along_axis(rows, indices[which], axis=1)
+        return indices, values
 
     def largest_less(self, other: LazyRows | np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """`largest` of the vectors minus ``other`` (m, d)."""
-        return _largest_by_parts(self - other, k)
+        return LazyRows.largest(self - other, k)
 
     def largest_innovations(self, state: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """`largest_less` for the ``state`` of `innovations`."""
@@ -182,15 +187,6 @@ class Stored(LazyRows):
 
     def take(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
         return coordinates(self.array, ptr, indices, self.dtype)
-
-
-def _largest_by_parts(v: LazyRows, k: int) -> tuple[np.ndarray, np.ndarray]:
-    indices = np.empty((v.shape[0], k), np.int64)
-    values = np.empty((v.shape[0], k), v.dtype)
-    for which, rows in v.parts():
-        indices[which] = largest(rows, k)
-        values[which] = np.take_along_axis(rows, indices[which], axis=1)
-    return indices, values
 
 
 def coordinates(

@@ -25,8 +25,10 @@ def require_memory(floats: int, where: str, value: object) -> None:
 
     where, value : the key that asks for them
     """
-    there = _physical()
-    if there is not None and 8 * floats > there:
+    there = inf  # where the system does not tell
+    with suppress(ValueError, OSError):
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if 8 * floats > there:
         raise InputError(
             f"{where}: {value!r} needs at least {gigabytes(8 * floats)}; allowed: what fits in the"
             f" memory of this machine, {gigabytes(there)}"
@@ -77,15 +79,12 @@ _BUDGET: ContextVar[ReadingBudget] = ContextVar("budget")
 @contextmanager
 def reading_budget() -> Iterator[ReadingBudget]:
     """The budget of the command that goes on, or a new one, for all that is inside."""
-    token = None
-    if (budget := _BUDGET.get(None)) is None:
-        budget = ReadingBudget()
-        token = _BUDGET.set(budget)
+    budget = _BUDGET.get(None) or ReadingBudget()
+    token = _BUDGET.set(budget)
     try:
         yield budget
     finally:
-        if token is not None:
-            _BUDGET.reset(token)
+        _BUDGET.reset(token)
 
 
 def _setting(name: str, default: float) -> float:
@@ -105,14 +104,6 @@ def gigabytes(size: float) -> str:
     return f"{size / 1e9:.3g} GB"
 
 
-def _physical() -> int | None:
-    """Bytes of memory; None where the system does not tell."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError):
-        return None
-
-
 def usable_cores() -> frozenset[int]:
     """The cores that this process may use; all of them where the system does not tell (macOS)."""
     if hasattr(os, "sched_getaffinity"):
@@ -121,15 +112,8 @@ def usable_cores() -> frozenset[int]:
 
 
 # The rank in the job: Open MPI, PMIx, MPICH and others with PMI, MVAPICH, Slurm, PALS, Flux.
-RANKS = (
-    "OMPI_COMM_WORLD_RANK",
-    "PMIX_RANK",
-    "PMI_RANK",
-    "MV2_COMM_WORLD_RANK",
-    "SLURM_PROCID",
-    "PALS_RANKID",
-    "FLUX_TASK_RANK",
-)
+RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK")
+RANKS += ("SLURM_PROCID", "PALS_RANKID", "FLUX_TASK_RANK")
 SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 
 

@@ -101,10 +101,17 @@ class Registry(MutableMapping[str, T]):
 
 
 def registered(kinds: MutableMapping[str, T], name: str) -> Callable[[T], T]:
-    """Decorator: make a class or a function known as it is."""
+    """Decorator: make a class or a function known as it is.
 
-    def register(made: T) -> T:
-        _require_complete(made)
+    `InputError` for a class without some of the methods that it must have.
+    """
+
+    def register(made: Any) -> Any:
+        methods = {name: getattr(made, name) for name in getattr(made, "__abstractmethods__", ())}
+        if methods:
+            given = {name: ", ".join(signature(one).parameters) for name, one in methods.items()}
+            missing = ", ".join(f"{name}({words})" for name, words in sorted(given.items()))
+            raise InputError(f"{made.__module__}.{made.__qualname__}: define {missing}")
         kinds[name] = made
         return made
 
@@ -120,15 +127,6 @@ def named(kinds: MutableMapping[str, Any], name: str) -> Callable[[type[T]], typ
         return registered(kinds, name)(made)
 
     return register
-
-
-def _require_complete(made: Any) -> None:
-    """`InputError` for a class without some of the methods that it must have."""
-    methods = {name: getattr(made, name) for name in getattr(made, "__abstractmethods__", ())}
-    if methods:
-        given = {name: ", ".join(signature(one).parameters) for name, one in methods.items()}
-        missing = ", ".join(f"{name}({words})" for name, words in sorted(given.items()))
-        raise InputError(f"{made.__module__}.{made.__qualname__}: define {missing}")
 
 
 def table_of(part: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import platform
 import socket
 import subprocess
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -174,11 +175,9 @@ class Place:
 
 def here() -> Place:
     """The place of this rank."""
-    host = socket.gethostname()
-    try:
+    host = machine = socket.gethostname()
+    with suppress(OSError):
         machine = BOOT.read_text(encoding="ascii").strip()
-    except OSError:
-        machine = host
     return Place(host, machine, usable_cores())
 
 

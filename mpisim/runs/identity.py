@@ -28,23 +28,15 @@ from mpisim.runs.metrics import METRICS
 
 BUDGET = ("run.rounds", "run.stop")  # how long a run is, and nothing about what it does
 # What may differ on resume, with the keys in such a table.
-FREE = (
-    *(*BUDGET, "title", "plugin"),
-    *("run.checkpoint_seconds", "run.layout", "run.ranks", "run.debug"),
-)
+FREE = *BUDGET, "title", "plugin", "run.checkpoint_seconds", "run.layout", "run.ranks", "run.debug"
 LIBRARIES = ("numpy", "scipy", "numba", "llvmlite")  # their versions may change the last bits
 SHOWN = 3  # differences in a message
 ACCEPTABLE = ("module ", "library ", "processor")  # how what executes an experiment begins
 
 # The modules of this room that decide values. Others write, read, and report them.
 ROUNDS = ("setup", "loop", "ensemble", "run_state", "stop", "metrics")
-REGISTRIES = (
-    "mpisim",
-    "mpisim.problems",
-    "mpisim.compressors",
-    "mpisim.methods.estimators",
-    "mpisim.wire.placed",
-)
+REGISTRIES: tuple[str, ...] = "mpisim", "mpisim.problems", "mpisim.compressors"
+REGISTRIES += ("mpisim.methods.estimators", "mpisim.wire.placed")
 ELSEWHERE = ("mpisim.runs", "mpisim.analysis", "mpisim.cli")  # never followed
 
 

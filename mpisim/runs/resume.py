@@ -159,9 +159,8 @@ class Resumption:
 
     def _is_of_this_experiment(self, log: reader.Log) -> bool:
         """Whether a log's experiment is this one, but for what may differ on resume."""
-        tables = log.config, tomllib.loads(self.experiment.to_toml())
-        one, other = (must_agree(flat(table)) for table in tables)
-        return one == other
+        here = tomllib.loads(self.experiment.to_toml())
+        return must_agree(flat(log.config)) == must_agree(flat(here))
 
     def _ended(self, log: reader.Log | None) -> End | None:
         """How the run ended, from a log of this experiment that its budget ends; None if not."""

@@ -76,8 +76,8 @@ class RunState:
         self.run = run = _with_log_every(experiment.run, self.estimator, problem, rows)
         kinds: list[type[Metric]] = [METRICS[name] for name in self.run.columns or ()]
         kinds += [Tests] * problem.tested
-        context: dict[str, Any] = {"estimator": self.estimator, "optimizer": self.optimizer}
-        context |= {"star": star, "problem": problem}
+        halves: dict[str, Stateful] = {"estimator": self.estimator, "optimizer": self.optimizer}
+        context: dict[str, Any] = {"star": star, "problem": problem, **halves}
         context["logged"] = lambda k: run.logs(k) or k >= round.look
         self.metrics = [kind().bind(**context) for kind in kinds]
         for metric in self.metrics:
@@ -85,8 +85,7 @@ class RunState:
         if self.estimator.on_events or star.simulated:
             self.metrics.append(Events().bind(**context))
         self.evaluator = Evaluator(star, self.oracle, self.metrics)
-        self.parts: dict[str, Stateful] = {"estimator": self.estimator, "optimizer": self.optimizer}
-        self.parts |= {f"metric {i}": metric for i, metric in enumerate(self.metrics)}
+        self.parts = halves | {f"metric {i}": metric for i, metric in enumerate(self.metrics)}
         self.debug: Debug | None = None
         if isinstance(star, DebugStar) and isinstance(self.oracle, DebugOracle):
             self.debug = Debug(self.method.name, star, self.oracle, self.parts)

@@ -22,9 +22,8 @@ LANES = 8
 INT32 = ir.IntType(32)
 
 
-def intrinsic(function: Callable) -> Any:
-    """Numba's decorator, whose hints are those of the function that compiles."""
-    return numba_intrinsic(function)
+# Numba's decorator; its hints are those of the function that compiles
+intrinsic: Callable[..., Any] = numba_intrinsic
 
 
 class Lanes(types.Type):

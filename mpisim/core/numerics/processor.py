@@ -12,26 +12,29 @@ from functools import cache
 FLOATS = ("+sse", "+ssse", "+avx", "+fma", "+f16c")  # LLVM has some seventy others
 
 
+@cache
 def facts() -> dict[str, str]:
-    """All of this module as lines of text, for logs and for comparisons of ranks."""
+    """Lines of text for logs and for comparisons of ranks.
+
+    cpu : LLVM's name of the processor that Numba compiles for, such as ``haswell``
+    cpu_features, numpy_simd : see `features` and `numpy_features`
+    blas_core : the processors that the loaded BLAS libraries have kernels for, such as
+        ``SkylakeX``; empty if this is not known
+    """
+    import numpy  # noqa: F401  (loads its BLAS)
+    from llvmlite import binding
+    from numba.core import config
+    from threadpoolctl import threadpool_info
+
+    pools = (pool for pool in threadpool_info() if pool["user_api"] == "blas")
     return {
-        "cpu": name(),
+        "cpu": config.CPU_NAME or binding.get_host_cpu_name(),  # type: ignore[attr-defined]
         "cpu_features": " ".join(features()),
         "numpy_simd": " ".join(numpy_features()),
-        "blas_core": blas_core(),
+        "blas_core": " ".join(dict.fromkeys(p.get("architecture") or "" for p in pools)).strip(),
     }
 
 
-@cache
-def name() -> str:
-    """LLVM's name of the processor that Numba compiles for, such as ``haswell``."""
-    from llvmlite import binding
-    from numba.core import config
-
-    return config.CPU_NAME or binding.get_host_cpu_name()  # type: ignore[attr-defined]
-
-
-@cache
 def features() -> tuple[str, ...]:
     """LLVM's names of the instruction sets for floats that Numba may use, sorted: ``avx2``, say."""
     from numba.core import codegen, config
@@ -41,23 +44,9 @@ def features() -> tuple[str, ...]:
     return tuple(sorted(item[1:] for item in listed.split(",") if item.startswith(FLOATS)))
 
 
-@cache
 def numpy_features() -> tuple[str, ...]:
     """The instruction sets that NumPy chooses among and uses here, beyond those it always needs."""
     from numpy._core import _multiarray_umath as umath  # type: ignore[attr-defined]
 
     used: dict[str, bool] = umath.__cpu_features__
     return tuple(feature for feature in umath.__cpu_dispatch__ if used[feature])
-
-
-@cache
-def blas_core() -> str:
-    """The processors that the loaded BLAS libraries have kernels for, such as ``SkylakeX``.
-
-    Empty if this is not known.
-    """
-    import numpy  # noqa: F401  (loads its BLAS)
-    from threadpoolctl import threadpool_info
-
-    pools = (pool for pool in threadpool_info() if pool["user_api"] == "blas")
-    return " ".join(dict.fromkeys(pool.get("architecture") or "" for pool in pools)).strip()
