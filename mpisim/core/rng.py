@@ -111,9 +111,8 @@ class Draw:
 
     def block(self, first: int, count: int) -> Draw:
         """The same draw for another block of workers, as the server needs it."""
-        return Draw(
-            self.streams, self.purpose, self.round, first, count, self.clients, self.message
-        )
+        rest = first, count, self.clients, self.message
+        return Draw(self.streams, self.purpose, self.round, *rest)
 
     def of_runs(self) -> list[Draw]:
         """The draw of each run of an ensemble; the same object for the same seed."""
@@ -159,9 +158,8 @@ class Draw:
         return _subsets(self.words(b), rows, _pool(rows.max(initial=0)), False)
 
     def _too_many(self, k: int, size: int) -> InputError:
-        return InputError(
-            f"draw {self.purpose!r}: {k} of {size} without replacement; allowed: at most {size}"
-        )
+        allowed = f"without replacement; allowed: at most {size}"
+        return InputError(f"draw {self.purpose!r}: {k} of {size} {allowed}")
 
     def samples(self, rows: np.ndarray, b: int) -> np.ndarray:
         """Shape (workers, b), int64: b of each worker's ``rows`` samples with replacement."""

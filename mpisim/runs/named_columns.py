@@ -246,10 +246,8 @@ class Points(Metric):
 
     def check(self) -> None:
         if not self.estimator.points:
-            raise InputError(
-                f'run.columns: "points" is not allowed with estimator {self.estimator.name!r},'
-                " whose workers keep no points between rounds"
-            )
+            which = f"{self.estimator.name!r}, whose workers keep no points between rounds"
+            raise InputError(f'run.columns: "points" is not allowed with estimator {which}')
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         x_i = vars(self.estimator).get(self.estimator.points)
