@@ -186,11 +186,9 @@ class SideChannel:
         require(n < 2**31, "problem.workers", n, "an integer below 2^31")
         holders = worker_ranks(comm.size, layout)
         if holders > n:
-            workers = f"{n} worker{'s' * (n != 1)}"
-            raise InputError(
-                f"problem.workers: {workers} on {holders} worker ranks; allowed: at least"
-                f" {holders}, or mpirun -n {n + comm.size - holders} at most"
-            )
+            what = f"{n} worker{'s' * (n != 1)} on {holders} worker ranks"
+            allowed = f"at least {holders}, or mpirun -n {n + comm.size - holders} at most"
+            raise InputError(f"problem.workers: {what}; allowed: {allowed}")
         self.starts = starts(n, comm.size, layout)
         self.first = int(self.starts[self.rank])
         self.m = int(self.starts[self.rank + 1]) - self.first
@@ -231,9 +229,7 @@ class SideChannel:
         all_rows = self.gather_workers(rows)
         if all_rows is None:
             all_rows = np.empty((self.n, *rows.shape[1:]), rows.dtype)
-        if self.ranks > 1:
-            self.side.Bcast([all_rows, all_rows.nbytes, BYTE])
-        return all_rows
+        return self.publish(all_rows)
 
     def gather_workers(self, rows: np.ndarray) -> np.ndarray | None:
         """Rows (m, ...) of all workers in worker order, (n, ...), on rank 0; None elsewhere.

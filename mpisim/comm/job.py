@@ -54,7 +54,10 @@ def run_job(body: Callable[..., int], software: Callable[[], Mapping[str, str]])
     end_if_closed = _watch_descriptors() if comm.size > 1 else lambda: None
     alarm = comm.Dup()
     try:
-        _require_all_ranks(comm)
+        started = machine.launched_ranks()
+        if comm.size == 1 and started > 1:  # MPI knows of this one only
+            why = "mpirun is gone, or belongs to another MPI than mpi4py's (see mpisim --info)"
+            raise InputError(f"mpirun started {started} ranks, but this one is alone: {why}")
         if comm.size > 1:
             arguments = {"command line": shlex.join(sys.argv[1:])}
             require_consistent(comm, {**software(), **arguments})
@@ -154,19 +157,6 @@ def reset_crash_handlers() -> None:
     crashes = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGABRT, signal.SIGILL)
     for number in crashes:
         signal.signal(number, signal.SIG_DFL)
-
-
-def _require_all_ranks(comm: Comm) -> None:
-    """Raise `InputError` if mpirun started several ranks but MPI knows of this one only.
-
-    This happens if mpirun belongs to another MPI than mpi4py, or dies before MPI starts.
-    """
-    started = machine.launched_ranks()
-    if comm.size == 1 and started > 1:
-        raise InputError(
-            f"mpirun started {started} ranks, but this one is alone: mpirun is gone, or belongs to"
-            " another MPI than mpi4py's (see mpisim --info)"
-        )
 
 
 def _agree_or_abort(comm: Comm, alarm: Comm, error: BaseException) -> tuple[int, str]:

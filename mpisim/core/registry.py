@@ -34,14 +34,9 @@ class Registry(MutableMapping[str, T]):
     aliases : {another spelling: name}; a plugin may take it for its own
     """
 
-    def __init__(
-        self,
-        kind: str,
-        objects: Mapping[str, T] | None = None,
-        aliases: Mapping[str, str] | None = None,
-    ) -> None:
-        self.kind, self.aliases = kind, dict(aliases or {})
-        self._objects: dict[str, T] = dict(objects or {})
+    def __init__(self, kind: str, objects: Mapping[str, T] = {}, aliases: Mapping[str, str] = {}):
+        self.kind, self.aliases = kind, dict(aliases)
+        self._objects: dict[str, T] = dict(objects)
         self._modules: dict[str, str] = {}  # of mpisim's classes
         self._owners: dict[str, Plugin] = {}  # of names that plugins have registered
 

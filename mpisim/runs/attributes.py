@@ -20,6 +20,8 @@ def attributes_of(setup: Setup, command: str, places: list[host.Place]) -> dict[
     """The attributes in docs/reference/log.md; ``places``: of the ranks."""
     experiment, star, parameters = setup.experiment, setup.star, setup.estimator.parameters()
     packages = "; ".join(packages_of(setup.execution))
+    epochs, given = setup.problem.epochs_between_rows, experiment.run.log_every is not None
+    by_problem = f"{epochs} epochs" if setup.run.log_every != 1 else "every round"
     alone = isinstance(star.comm, OneProcess)
     clients_drawn = REPLACED if setup.estimator.replaced else NOT_REPLACED
     return (
@@ -46,7 +48,7 @@ def attributes_of(setup: Setup, command: str, places: list[host.Place]) -> dict[
             "stepsize": setup.step.gamma,
             "stepsize_source": setup.step.source,
             "log_every": setup.run.log_every,
-            "log_every_source": _log_every_source(setup),
+            "log_every_source": "run.log_every, or its default" if given else by_problem,
             "mpi_library": OneProcess.library if alone else host.mpi_library(),
             "hosts": host.hosts(places),
             "oversubscribed": int(host.oversubscribed(places)),
@@ -54,14 +56,6 @@ def attributes_of(setup: Setup, command: str, places: list[host.Place]) -> dict[
             **PENDING,
         }
     )
-
-
-def _log_every_source(setup: Setup) -> str:
-    """Where the number of rounds between two rows comes from."""
-    epochs, every = setup.problem.epochs_between_rows, setup.experiment.run.log_every
-    if every is not None:
-        return "run.log_every, or its default"
-    return f"{epochs} epochs" if setup.run.log_every != 1 else "every round"
 
 
 # Attributes of the log, of the last start of the run; not a number until it has ended.

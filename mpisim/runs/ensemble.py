@@ -175,9 +175,7 @@ class Ensemble(Loop):
         clock.to(EVALUATE)
         pairs = zip(clock.seconds[: len(PHASES)], self._shared_out, strict=False)
         shares = [(now - before) / runs for now, before in pairs]
-        losses, gradients = None, None
-        if not state.problem.explicit:
-            losses, gradients = state.oracle.evaluate(state.x)
+        given = None if state.problem.explicit else state.oracle.evaluate(state.x)
         self._shared_out = list(clock.seconds)
         for run, member in enumerate(self.members):
             star, workers = member.setup.star, slice(run * n, (run + 1) * n)
@@ -185,8 +183,8 @@ class Ensemble(Loop):
             star.ledger.restore(state.star.ledger.state(run))
             member.state.jump(k, state.x[run])
             member.oracle.restore(state.oracle.calls // runs)
-            if losses is not None and gradients is not None:
-                member.oracle.give(losses[workers], gradients[workers])
+            if given is not None:
+                member.oracle.give(*(rows[workers] for rows in given))
             member.end = member.evaluate(k, logged)
             if member.end is not None:
                 member.record.close(member.end)

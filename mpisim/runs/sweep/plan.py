@@ -133,9 +133,8 @@ class Experiments:
         sha256 : of the log, if it is known
         """
         if identity.anywhere(str(log.get("config"))) != identity.anywhere(point.config):
-            return Outcome(
-                "skipped", f"{point.log}: is the log of another experiment; move it away"
-            )
+            why = "is the log of another experiment; move it away"
+            return Outcome("skipped", f"{point.log}: {why}")
         status, code = str(log.get("status")), identity.of_log(log)
         if status in COMPLETE and (accept or code == self._executed(point)):
             return Outcome(status, before=True, stamp=stamp_of(sha256, code))
@@ -143,12 +142,12 @@ class Experiments:
 
     def unchanged(self, point: Point, before: Point | None, accept: bool) -> bool:
         """End a point whose log was complete ``before``, and has been as it is since then."""
-        known = before is not None and before.status in COMPLETE and before.config == point.config
-        if before is None or not known or not before.stamp:
+        if before is None or not before.stamp or before.config != point.config:
             return False
         sha256 = before.stamp.partition(" ")[0]
         by_this_code = before.stamp == stamp_of(sha256, self._executed(point))
-        if (accept or by_this_code) and sha256 == sha256_of(point.log):
+        known = before.status in COMPLETE and (accept or by_this_code)
+        if known and sha256 == sha256_of(point.log):
             point.end(Outcome(before.status, "", before.seconds, True, before.stamp))
         return bool(point.status)
 
