@@ -6,11 +6,11 @@ cannot fit is refused before anything is allocated.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 
@@ -29,9 +29,10 @@ def require_memory(floats: int, where: str, value: object) -> None:
     with suppress(ValueError, OSError):
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if 8 * floats > there:
-        allowed = f"what fits in the memory of this machine, {gigabytes(there)}"
-        least = f"needs at least {gigabytes(8 * floats)}"
-        raise InputError(f"{where}: {value!r} {least}; allowed: {allowed}")
+        raise InputError(
+            f"{where}: {value!r} needs at least {gigabytes(8 * floats)}; allowed: what fits in the"
+            f" memory of this machine, {gigabytes(there)}"
+        )
 
 
 def available_memory() -> float:
@@ -49,7 +50,7 @@ def available_memory() -> float:
     return free
 
 
-@dataclass
+@dataclasses.dataclass
 class ReadingBudget:
     """What a command has left for what files of others make it do; it shrinks.
 
@@ -57,15 +58,19 @@ class ReadingBudget:
     bytes : of content; MPISIM_READ_GIGABYTES sets how many there are, in 10^9
     """
 
-    seconds: float = field(default_factory=lambda: _setting("MPISIM_READ_SECONDS", 60))
-    bytes: float = field(default_factory=lambda: 1e9 * _setting("MPISIM_READ_GIGABYTES", 1))
+    seconds: float = dataclasses.field(default_factory=lambda: _setting("MPISIM_READ_SECONDS", 60))
+    bytes: float = dataclasses.field(
+        default_factory=lambda: 1e9 * _setting("MPISIM_READ_GIGABYTES", 1)
+    )
 
     def require(self, size: float, where: object) -> None:
         """Raise `InputError` if ``size`` bytes are more than what is left; ``where``: who asks."""
         if size > self.bytes:
-            left = f"{gigabytes(max(0.0, self.bytes))} left for what it reads"
-            needs = f"needs {gigabytes(size)} of memory, and this command has {left}"
-            raise InputError(f"{where}: {needs}; MPISIM_READ_GIGABYTES sets more")
+            raise InputError(
+                f"{where}: needs {gigabytes(size)} of memory, and this command has"
+                f" {gigabytes(max(0.0, self.bytes))} left for what it reads;"
+                " MPISIM_READ_GIGABYTES sets more"
+            )
 
 
 _BUDGET: ContextVar[ReadingBudget] = ContextVar("budget")
@@ -107,7 +112,7 @@ def usable_cores() -> frozenset[int]:
 
 
 # The rank in the job: Open MPI, PMIx, MPICH and others with PMI, MVAPICH, Slurm, PALS, Flux.
-RANKS: tuple[str, ...] = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK")
+RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK")
 RANKS += ("SLURM_PROCID", "PALS_RANKID", "FLUX_TASK_RANK")
 SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 

@@ -111,8 +111,9 @@ class Draw:
 
     def block(self, first: int, count: int) -> Draw:
         """The same draw for another block of workers, as the server needs it."""
-        rest = first, count, self.clients, self.message
-        return Draw(self.streams, self.purpose, self.round, *rest)
+        return Draw(
+            self.streams, self.purpose, self.round, first, count, self.clients, self.message
+        )
 
     def of_runs(self) -> list[Draw]:
         """The draw of each run of an ensemble; the same object for the same seed."""
@@ -158,8 +159,9 @@ class Draw:
         return _subsets(self.words(b), rows, _pool(rows.max(initial=0)), False)
 
     def _too_many(self, k: int, size: int) -> InputError:
-        allowed = f"without replacement; allowed: at most {size}"
-        return InputError(f"draw {self.purpose!r}: {k} of {size} {allowed}")
+        return InputError(
+            f"draw {self.purpose!r}: {k} of {size} without replacement; allowed: at most {size}"
+        )
 
     def samples(self, rows: np.ndarray, b: int) -> np.ndarray:
         """Shape (workers, b), int64: b of each worker's ``rows`` samples with replacement."""

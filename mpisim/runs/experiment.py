@@ -234,12 +234,15 @@ def parse(tables: dict[str, Any]) -> Experiment:
     kind = choose(PROBLEMS, problem.pop("name", None), "problem.name")
     method = make_method(tables.get("method", {}))
     if not tables.get("compressor") and needs_compressor(method.name):
-        hint = '"identity" sends dense vectors'
-        raise InputError(f"compressor.name: missing for method {method.name!r}; {hint}")
+        raise InputError(
+            f'compressor.name: missing for method {method.name!r}; "identity" sends dense vectors'
+        )
     compressor = make_compressor(tables.get("compressor") or {"name": "identity"})
     if method.name == "gd" and compressor.name != "identity":
-        allowed = 'not allowed with "gd", only "identity"; method "dcgd" compresses'
-        raise InputError(f"compressor.name: {compressor.name!r} is {allowed}")
+        raise InputError(
+            f'compressor.name: {compressor.name!r} is not allowed with "gd", only "identity";'
+            ' method "dcgd" compresses'
+        )
     run, made = _run(tables.get("run", {}), kind), build(kind, problem, "problem")
     server = build(Server, tables.get("server", {}), "server")
     attack = build(Attack, tables["attack"], "attack") if "attack" in tables else None
@@ -266,12 +269,15 @@ def tables_of_keys() -> dict[str, list[tuple[str, type]]]:
 def keys_named(word: str) -> list[str]:
     """TABLE.KEY of all keys that are called so, or have this as another word for them."""
     names = word.replace("-", "_"), SYNONYMS.get(plain(word))
-    found = set()
-    for table, kinds in tables_of_keys().items():
-        fields = [field for _, kind in kinds for field in dataclasses.fields(kind)]
-        keys = {table, *(field.name.rstrip("_") for field in fields)}.intersection(names)
-        found |= {f"{table}.name" if key == table else f"{table}.{key}" for key in keys}
-    return sorted(found)
+    return sorted(
+        {
+            (f"{table}.name" if key == table else f"{table}.{key}")
+            for table, kinds in tables_of_keys().items()
+            for _, kind in kinds
+            for key in (*(field.name.rstrip("_") for field in dataclasses.fields(kind)), table)
+            if key in names
+        }
+    )
 
 
 def _run(table: dict[str, Any], kind: type[Problem]) -> Run:

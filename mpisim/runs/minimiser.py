@@ -39,8 +39,10 @@ def minimiser(problem: Problem, star: Collective, cache: bool = True) -> tuple[n
     if closed is not None:
         return closed
     if not problem.convex:
-        why = "so run.reference cannot be true; it can for logistic and least-squares"
-        raise InputError(f"problem.name: {problem.name!r} is not convex, {why}")
+        raise InputError(
+            f"problem.name: {problem.name!r} is not convex, so run.reference cannot be true;"
+            " it can for logistic and least-squares"
+        )
     path = _path(problem)
     saved = _read(path, problem.d) if cache and star.first == 0 and star.m > 0 else None
     answer = from_first(star, np.zeros(problem.d + 2) if saved is None else saved)
@@ -72,9 +74,10 @@ def _newton(problem: Problem, star: Collective) -> tuple[np.ndarray, float]:
     far = norm(g) > 1e-6 * start
     unbounded = norm(step) > 1e-3 * norm(x)
     if start > 0 and (far or (unbounded and problem.attained != "everywhere")):
-        of, hint = f"problem {problem.name!r} with {problem.identity}", "set problem.l2 above 0"
-        why = f"no minimiser was found for {of}; separable data has none without l2: {hint}"
-        raise InputError(f"run.reference: {why}")
+        raise InputError(
+            f"run.reference: no minimiser was found for problem {problem.name!r} with"
+            f" {problem.identity}; separable data has none without l2: set problem.l2 above 0"
+        )
     return x, f
 
 

@@ -246,8 +246,10 @@ class Points(Metric):
 
     def check(self) -> None:
         if not self.estimator.points:
-            which = f"{self.estimator.name!r}, whose workers keep no points between rounds"
-            raise InputError(f'run.columns: "points" is not allowed with estimator {which}')
+            raise InputError(
+                f'run.columns: "points" is not allowed with estimator {self.estimator.name!r},'
+                " whose workers keep no points between rounds"
+            )
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         x_i = vars(self.estimator).get(self.estimator.points)

@@ -198,13 +198,15 @@ class RunState:
             return "number"
         tensor = is_tensor(value)
         if not (tensor or (isinstance(value, np.ndarray) and value.dtype.kind in "biufc")):
-            allowed = "arrays, numbers, strings, None, and lists, tuples and dicts of these"
-            what = f"a checkpoint cannot hold a {type(value).__name__}"
-            raise InputError(f"{where}: {what}; allowed: {allowed}")
+            raise InputError(
+                f"{where}: a checkpoint cannot hold a {type(value).__name__}; allowed: arrays,"
+                " numbers, strings, None, and lists, tuples and dicts of these"
+            )
         if place == "PerWorker" and value.shape[:1] != (m,):
-            allowed = f"it must have a row for each of this rank's {m} workers"
-            what = f"has shape {tuple(value.shape)}, but is PerWorker"
-            raise InputError(f"{where}: {what}; {allowed}")
+            raise InputError(
+                f"{where}: has shape {tuple(value.shape)}, but is PerWorker; it must have a row"
+                f" for each of this rank's {m} workers"
+            )
         return "tensor" if tensor else "array"
 
     def _gathered(self, part: Stateful, name: str, value: Any) -> tuple[str, Any]:

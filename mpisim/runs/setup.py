@@ -98,18 +98,23 @@ class Setup:
         """A line where a biased compressor meets a method whose proofs need an unbiased one, where
         nobody attacks, or where a trimmed mean leaves nothing out."""
         if self.estimator.unbiased and self.compressor.shift_omega is None:
-            method, hint = self.experiment.method.name, "ef21 takes biased ones"
-            why = f"{method!r} is proved for unbiased compressors only: no step is known to be safe"
-            what = f"compressor.name: {self.compressor.name!r} is biased"
-            report_once(f"mpisim: {what}, and {why}; {hint}")
+            report_once(
+                f"mpisim: compressor.name: {self.compressor.name!r} is biased, and"
+                f" {self.experiment.method.name!r} is proved for unbiased compressors only: no step"
+                " is known to be safe; ef21 takes biased ones"
+            )
         server, attack, n = self.star.server, self.star.attack, self.star.n
         if attack is not None and attack.share > 0 and not attack.bad(n).any():
-            what = f"attack.share: {attack.share:g} of {n} workers is less than one"
-            report_once(f"mpisim: {what}: all are honest")
+            report_once(
+                f"mpisim: attack.share: {attack.share:g} of {n} workers is less than one: all are"
+                " honest"
+            )
         count = ceil(n / server.buckets)
         if server.aggregate == "trimmed-mean" and not share_of(server.trim, count):
-            what = f"server.trim: {server.trim:g} of {count} values is less than one"
-            report_once(f"mpisim: {what}: the trimmed mean leaves none out, and is the mean")
+            report_once(
+                f"mpisim: server.trim: {server.trim:g} of {count} values is less than one: the"
+                " trimmed mean leaves none out, and is the mean"
+            )
 
     def new_state(self, star: Star) -> RunState:
         """The state before round 0, on a star of the same ranks."""
@@ -161,9 +166,10 @@ class Setup:
 def require_honest(star: Star) -> None:
     """`InputError` where no theorem is about what the server gets and makes of it."""
     if star.attack is not None or star.server.robust:
-        allowed = '"theory" is not allowed with [attack], or with another rule in [server]'
-        why = "theorems are about the mean of honest workers"
-        raise InputError(f"method.stepsize: {why}; {allowed}")
+        raise InputError(
+            "method.stepsize: theorems are about the mean of honest workers;"
+            ' "theory" is not allowed with [attack], or with another rule in [server]'
+        )
 
 
 class ProblemCache:

@@ -98,8 +98,10 @@ def _enable_if_possible(kernel: Dispatcher) -> None:
         file = kernel._cache._cache_file  # type: ignore[attr-defined]
         file.module = str(kernel.py_func.__module__)
     except RuntimeError:
-        why = "as no folder for them can be written; NUMBA_CACHE_DIR names one"
-        report_once(f"mpisim: each process compiles its kernels, {why}")
+        report_once(
+            "mpisim: each process compiles its kernels, as no folder for them can be written;"
+            " NUMBA_CACHE_DIR names one"
+        )
 
 
 def _load(cache: caching.Cache, signature: Any, context: Any) -> Any:
@@ -120,8 +122,9 @@ def prepare() -> None:
     `InputError` where Numba is told not to compile.
     """
     if config.DISABLE_JIT:  # type: ignore[attr-defined]
-        why = "is set, but mpisim needs its kernels compiled; unset it"
-        raise InputError(f"NUMBA_DISABLE_JIT: {why}")
+        raise InputError(
+            "NUMBA_DISABLE_JIT: is set, but mpisim needs its kernels compiled; unset it"
+        )
     caching.IndexDataCacheFile = KernelFile  # type: ignore[misc]
     caching.Cache._guard_against_spurious_io_errors = lambda self: suppress(OSError)  # type: ignore
     caching.Cache.load_overload = _load  # type: ignore[method-assign]

@@ -83,8 +83,10 @@ def sweep(
         how = accept, spread.shard, group, lines, spread.separate or size > 1
         task = Sweep(folder, points, signals, command, *how)
         if comm.rank == 0 and (together := task.together()):
-            then = "advance together with these (--separate: each for itself)"
-            lines.say(f"{together} points differ in step or seed alone from others, and {then}")
+            lines.say(
+                f"{together} points differ in step or seed alone from others, and advance together"
+                " with these (--separate: each for itself)"
+            )
         for point in points if comm.rank == 0 else ():
             if point.status:
                 lines.ended(point.number)
@@ -255,9 +257,11 @@ def limits(
         return [inf] * groups
     able = max(1, min(groups - 1, int(available / 2 // needed[0])))
     rest = max(0.0, available - able * needed[0]) / (groups - able)
-    need = f"{sum(size > rest for size in needed)} of {len(points)} points need up to"
-    free = f"{gigabytes(needed[0])} each, {gigabytes(available)} are free"
-    say(f"{need} {free}: {able} of them at a time, not {groups}")
+    say(
+        f"{sum(size > rest for size in needed)} of {len(points)} points need up to"
+        f" {gigabytes(needed[0])} each, {gigabytes(available)} are free: {able} of them at a time,"
+        f" not {groups}"
+    )
     return [inf] * able + [rest] * (groups - able)
 
 

@@ -103,12 +103,14 @@ def _values(path: tuple[str, ...], node: Any) -> list[list[Tables]]:
 
 def _alternatives(key: str, node: Any) -> list[Tables]:
     """The dimension ``[[sweep.KEY]]``: whole tables, merged over those of the file."""
-    allowed, lists = ", ".join((*TABLES, *LISTS)), ", ".join(LISTS)
+    allowed = ", ".join((*TABLES, *LISTS))
     if "." in key:
         raise InputError(f'sweep."{key}": a key with a dot has no quotes: {key} = [...]')
     if not _are_tables(node):
-        keys = f"folder, {lists}, TABLE.KEY = [values], and [[sweep.{key}]]"
-        raise InputError(f"sweep.{key}: unknown key; allowed: {keys} with tables among {allowed}")
+        raise InputError(
+            f"sweep.{key}: unknown key; allowed: folder, {', '.join(LISTS)}, TABLE.KEY = [values],"
+            f" and [[sweep.{key}]] with tables among {allowed}"
+        )
     for number, one in enumerate(node, 1):
         where = f"sweep.{key}, number {number}"
         for name in LISTS:
