@@ -19,8 +19,8 @@ from mpisim.comm.fleet import Fleet
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 from mpisim.core.state import PerWorker, Shared
-from mpisim.methods.estimators.base import estimator, unbiased
-from mpisim.methods.estimators.batches import Clients, Clocked, clients_of
+from mpisim.methods.estimators.base import Clients, estimator, unbiased
+from mpisim.methods.estimators.batches import Clocked
 
 EQUAL = Fleet("unlimited", seconds=1.0)
 SYNCHRONOUS = ("availability", "dropout", "deadline", "invited")  # keys of rounds that wait
@@ -50,22 +50,16 @@ class Asynchronous(Clocked):
         for key in SYNCHRONOUS:
             if getattr(fleet, key) != getattr(EQUAL, key):
                 raise InputError(f"fleet.{key}: is not allowed with method {self.name!r}")
-        if self.one_by_one:
-            self._require_honest_means()
+        if self.one_by_one:  # no rules and attacks that are about several messages at once
+            here = f"is not allowed with method {self.name!r}, whose messages arrive one by one"
+            if star.server.robust:
+                raise InputError(f"server: a rule other than the mean {here}")
+            if star.attack is not None and star.attack.of_the_mean:
+                raise InputError(f"attack.name: {star.attack.name!r} {here}")
         self.b = None if self.batch is None else self.batch_size("batch")
-        rows = star.all_workers(self.oracle.rows[:, None])[:, 0]
-        samples = self.local_steps * (rows if self.b is None else self.b)
+        samples = self.local_steps * (self.samples_of() if self.b is None else self.b)
         self.timing = t = self.client_seconds(fleet, samples)
         self.down, self.computing, self.up = t.latency + t.down, t.computing, t.latency + t.up
-
-    def _require_honest_means(self) -> None:
-        """`InputError` for rules and attacks that are about several messages at once."""
-        here = f"is not allowed with method {self.name!r}, whose messages arrive one by one"
-        if self.star.server.robust:
-            raise InputError(f"server: a rule other than the mean {here}")
-        attack = self.star.attack
-        if attack is not None and attack.of_the_mean:
-            raise InputError(f"attack.name: {attack.name!r} {here}")
 
     def start(self, x: np.ndarray) -> np.ndarray:
         star = self.star
@@ -80,7 +74,7 @@ class Asynchronous(Clocked):
             return
         star = self.star
         x = star.broadcast(x, clients=workers)
-        self.point[clients_of(star, workers).local] = x
+        self.point[self.clients_of(workers).local] = x
         self.since[workers] = star.round
         self.arrives[workers] = self.now + self.down[workers] + (self.computing + self.up)[workers]
 
@@ -93,7 +87,7 @@ class Asynchronous(Clocked):
         i, star = int(np.argmin(self.arrives)), self.star
         self.now, self.arrives[i] = float(self.arrives[i]), inf
         self.spent = self.spent + float(self.computing[i])
-        clients = clients_of(star, np.array([i]))
+        clients = self.clients_of(np.array([i]))
         v_i = self.message(self.point[clients.local], clients)
         return i, star.mean(star.compress(self.compressor, v_i, clients=clients.S))
 

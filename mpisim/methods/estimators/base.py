@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,17 @@ def unbiased(compressor: Compressor, omega: float | None, key: str, value: str =
             f' method.{key} = "{value}" needs an unbiased one'
         )
     return omega
+
+
+class Clients(NamedTuple):
+    """The clients S of a round: their numbers over all ranks (None: all of them), and this rank's,
+    counted from its first worker."""
+
+    S: np.ndarray | None
+    local: np.ndarray | None
+
+
+EVERYONE = Clients(None, None)
 
 
 class Estimator(Stateful, ABC):
@@ -160,6 +171,23 @@ class Estimator(Stateful, ABC):
         require(not bound.fitted, f"method.{key}.name", bound.name, allowed)
         bound.seal()
         return bound
+
+    def clients_of(self, S: np.ndarray | None) -> Clients:
+        """The clients S, ascending; all if S is None."""
+        if S is None:
+            return EVERYONE
+        first = self.star.first
+        begin, end = np.searchsorted(S, (first, first + self.star.m))
+        return Clients(S, S[begin:end] - first)
+
+    def drawn_clients(self, r: int | None) -> Clients:
+        """r clients, drawn uniformly without replacement; all if r is None."""
+        return self.clients_of(None if r is None else self.star.sample(r, replace=False))
+
+    def require_participants(self, r: int | None) -> None:
+        """`InputError` unless r clients can be drawn, or r is None."""
+        allowed = f"an integer from 1 to n = {self.star.n}"
+        require(r is None or 1 <= r <= self.star.n, "method.participants", r, allowed)
 
     def compress(self, v: np.ndarray | LazyRows) -> Upload:
         """C_i(v_i) for this rank's workers."""

@@ -13,48 +13,15 @@ import numpy as np
 
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire
-from mpisim.comm.star import Star
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require, share_of
 from mpisim.core.state import Shared
-from mpisim.methods.estimators.base import Estimator, unbiased
+from mpisim.methods.estimators.base import EVERYONE, Clients, Estimator, unbiased
 from mpisim.problems.explicit import LazyGradients
 from mpisim.theory.setting import Setting, Step
 from mpisim.wire.values import DenseForm
 
 First = int | float | Literal["published"] | None
-
-
-@dataclasses.dataclass(frozen=True)
-class Clients:
-    """The clients S of a round: their numbers over all ranks (None: all of them), and this rank's,
-    counted from its first worker."""
-
-    S: np.ndarray | None
-    local: np.ndarray | None
-
-
-EVERYONE = Clients(None, None)
-
-
-def require_participants(star: Star, r: int | None) -> None:
-    """`InputError` unless r clients can be drawn, or r is None."""
-    allowed = f"an integer from 1 to n = {star.n}"
-    require(r is None or 1 <= r <= star.n, "method.participants", r, allowed)
-
-
-def drawn_clients(star: Star, r: int | None) -> Clients:
-    """r clients, drawn uniformly without replacement; all if r is None."""
-    return clients_of(star, None if r is None else star.sample(r, replace=False))
-
-
-def clients_of(star: Star, S: np.ndarray | None) -> Clients:
-    """The clients S, ascending; all if S is None."""
-    if S is None:
-        return EVERYONE
-    first = star.first
-    begin, end = np.searchsorted(S, (first, first + star.m))
-    return Clients(S, S[begin:end] - first)
 
 
 def batch_size(value: int | float, samples: int, key: str) -> int:
@@ -163,10 +130,16 @@ class Timing(NamedTuple):
 
 
 class Clocked(Minibatches):
-    """A method whose rounds take seconds on the clock of a fleet."""
+    """A method whose rounds take seconds on the clock of a fleet.
+
+    samples_of : samples of each client in a pass, (n,)
+    """
 
     now = Shared("seconds on the clock of a simulated fleet")
     spent = Shared("seconds of computing whose messages have arrived there, over all workers")
+
+    def samples_of(self) -> np.ndarray | int:
+        return self.star.all_workers(self.oracle.rows[:, None])[:, 0]
 
     @property
     def idle_share(self) -> float:
@@ -201,14 +174,9 @@ class Participation(Clocked):
     """A method whose clients may drop out of a round, on the clock of ``fleet.simulate``.
 
     Without that key nobody does, and there is no clock. The first round waits for everyone.
-
-    samples_of : samples of each client in a pass, (n,)
     """
 
     delay = Shared("0 on that clock: messages are from the newest point")
-
-    def samples_of(self) -> np.ndarray | int:
-        return self.star.all_workers(self.oracle.rows[:, None])[:, 0]
 
     def check(self) -> None:
         if fleet := self.star.simulated:

@@ -12,7 +12,7 @@ from mpisim.comm.star import Upload
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import Theory, estimator, probability, unbiased
-from mpisim.methods.estimators.batches import First, Participation, clients_of
+from mpisim.methods.estimators.batches import First, Participation
 from mpisim.theory import dasha
 from mpisim.theory.setting import Setting, Step
 from mpisim.theory.tables import Case, Guarantee
@@ -74,7 +74,7 @@ class Dasha(Participation):
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         old, self.x = self.x, x
-        S = clients_of(self.star, self.arrived(None, 2))
+        S = self.clients_of(self.arrived(None, 2))
         if S.S is not None:
             return self.estimate_of(S.S, S.local, x, old)
         h_i = self.next(x, old)

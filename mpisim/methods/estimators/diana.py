@@ -16,7 +16,7 @@ import numpy as np
 from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability, unbiased
-from mpisim.methods.estimators.batches import Participation, clients_of
+from mpisim.methods.estimators.batches import Participation
 from mpisim.theory import derived, saq, stepsizes
 from mpisim.theory.setting import Setting, Step
 
@@ -101,7 +101,7 @@ class Diana(DianaFamily):
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         star = self.star
-        S = clients_of(star, self.arrived(None, 1))
+        S = self.clients_of(self.arrived(None, 1))
         if S.S is None:
             return self.send(self.oracle.gradients(x))
         h_i = self.h_i[S.local]

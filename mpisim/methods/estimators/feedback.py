@@ -15,7 +15,7 @@ from mpisim.core.numerics.sums import squared_norms
 from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import Direction, Estimator, estimator
-from mpisim.methods.estimators.batches import Stochastic, clients_of
+from mpisim.methods.estimators.batches import Stochastic
 from mpisim.methods.optimizers import AMSGrad, Optimizer, warmup_rounds
 from mpisim.theory import derived, saq, stepsizes, tables
 from mpisim.theory.cd_adam import Theorem64
@@ -310,7 +310,7 @@ class CLAG(Estimator):
         away = self.grad - self.g_i
         senders = star.flags(squares(away) > self.zeta * squares(self.grad - old))
         if senders.size:
-            local = clients_of(star, senders).local
+            local = self.clients_of(senders).local
             c_i = star.compress(self.compressor, away[local], clients=senders)
             self.g_i[local] = self.g_i[local] + c_i.decoded()
             self.g = self.g + senders.size / star.n * star.mean(c_i)

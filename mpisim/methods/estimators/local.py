@@ -11,14 +11,8 @@ import numpy as np
 
 from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker
-from mpisim.methods.estimators.base import estimator
-from mpisim.methods.estimators.batches import (
-    Clients,
-    Participation,
-    clients_of,
-    drawn_clients,
-    require_participants,
-)
+from mpisim.methods.estimators.base import Clients, estimator
+from mpisim.methods.estimators.batches import Participation
 from mpisim.theory import derived
 from mpisim.theory.setting import Setting, Step
 from mpisim.theory.stepsizes import theorem_only_for
@@ -44,16 +38,12 @@ class LocalSteps(Participation):
         steps, eta_g = self.local_steps, self.server_stepsize
         require(steps >= 1, "method.local_steps", steps, "an integer >= 1")
         require(0 < eta_g < inf, "method.server_stepsize", eta_g, "a finite number > 0")
-        require_participants(self.star, self.participants)
+        self.require_participants(self.participants)
         self.b = None if self.batch is None else self.batch_size("batch")
         super().check()
 
     def samples_of(self) -> np.ndarray | int:
         return super().samples_of() if self.b is None else self.b
-
-    def clients(self) -> Clients:
-        """r clients, drawn uniformly without replacement; all unless r is given."""
-        return drawn_clients(self.star, self.participants)
 
     def rows(self, x: np.ndarray, clients: Clients) -> np.ndarray:
         """x (d,) for each client of this rank, a new array (clients, d)."""
@@ -103,9 +93,9 @@ class FedAvg(LocalSteps):
         return self.estimate(x)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
-        clients, eta_l = self.clients(), self.star.stepsize
+        clients, eta_l = self.drawn_clients(self.participants), self.star.stepsize
         x = self.star.broadcast(x, clients=clients.S)
-        clients = clients_of(self.star, self.arrived(clients.S, self.local_steps))
+        clients = self.clients_of(self.arrived(clients.S, self.local_steps))
         y_i = self.rows(x, clients)
         for _ in range(self.local_steps):
             y_i -= eta_l * self.local_gradients(y_i, x, clients)
@@ -172,7 +162,8 @@ class Scaffold(LocalSteps):
         return self.estimate(x)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
-        clients, K, eta_l = self.clients(), self.local_steps, self.star.stepsize
+        clients = self.drawn_clients(self.participants)
+        K, eta_l = self.local_steps, self.star.stepsize
         x = self.star.broadcast(x, clients=clients.S)
         c = self.star.broadcast(self.c, clients=clients.S)
         local = slice(None) if clients.local is None else clients.local

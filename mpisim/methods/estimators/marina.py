@@ -11,13 +11,7 @@ import numpy as np
 
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import Theory, estimator, probability
-from mpisim.methods.estimators.batches import (
-    First,
-    Minibatches,
-    Participation,
-    clients_of,
-    require_participants,
-)
+from mpisim.methods.estimators.batches import First, Minibatches, Participation
 from mpisim.theory import stepsizes, tables
 from mpisim.theory.setting import MarinaTheorem, Setting, Step
 from mpisim.theory.tables import Case, Guarantee
@@ -60,8 +54,7 @@ class Marina(MarinaFamily):
 
     p: float | Theory = "theory"
     theorem: MarinaTheorem = "marina"
-    permk_tables = True
-    in_ensembles = True
+    permk_tables = in_ensembles = True
 
     def check(self) -> None:
         super().check()
@@ -105,7 +98,7 @@ class PPMarina(MarinaFamily):
     x = Shared("x^k")
 
     def check(self) -> None:
-        require_participants(self.star, self.participants)
+        self.require_participants(self.participants)
         super().check()
 
     def theory_p(self) -> float:
@@ -120,14 +113,14 @@ class PPMarina(MarinaFamily):
     def estimate(self, x: np.ndarray) -> np.ndarray:
         old, self.x, star = self.x, x, self.star
         if star.coin(float(self.p)):  # c_k = 1
-            clients = clients_of(star, self.arrived(None, 1, dense=True))
+            clients = self.clients_of(self.arrived(None, 1, dense=True))
             if clients.S is None:
                 self.g = star.mean(star.dense(self.oracle.lazy_gradients(x)))
             elif clients.S.size:
                 g_i = self.oracle.gradients(x, clients.local)
                 self.g = star.mean(star.dense(g_i, clients.S))
         else:  # g^{k+1} = g^k + (1/r) sum over I'_k of Q(grad f_i(x^{k+1}) - grad f_i(x^k))
-            clients = clients_of(star, self.arrived(star.sample(self.participants), 2))
+            clients = self.clients_of(self.arrived(star.sample(self.participants), 2))
             local = np.asarray(clients.local)
             drawn, rows = np.unique(local, return_inverse=True)
             lazy = self.oracle.lazy_gradients
@@ -202,11 +195,8 @@ class VRMarina(Minibatches):
         return stepsizes.vr_marina(setting, float(self.p), self.noise_batch())
 
     def guarantees(self, case: Case) -> list[Guarantee]:
-        return [self.guarantee(case)] if case.setting.independent else []
-
-    def guarantee(self, case: Case) -> Guarantee:
-        """The row, for independent unbiased compressors."""
-        return tables.vr_marina(case, float(self.p), self.noise_batch())
+        row = tables.vr_marina
+        return [row(case, float(self.p), self.noise_batch())] if case.setting.independent else []
 
     def noise_batch(self) -> float:
         """b' in the variance of the minibatches: infinite if they are whole shards."""
@@ -246,8 +236,8 @@ class OnlineVRMarina(VRMarina):
     def first(self, x: np.ndarray) -> np.ndarray:
         return self.sampled_gradients(x, self.first_b)
 
-    def guarantee(self, case: Case) -> Guarantee:
-        return tables.online(case, float(self.p))
+    def guarantees(self, case: Case) -> list[Guarantee]:
+        return [tables.online(case, float(self.p))] if case.setting.independent else []
 
     def noise_batch(self) -> float:
         return self.b

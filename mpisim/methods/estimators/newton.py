@@ -16,7 +16,6 @@ from mpisim.core.numerics.sums import squared_norms, times_vector
 from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker
 from mpisim.methods.estimators.base import STATES, Estimator, Theory, estimator, probability
-from mpisim.methods.estimators.batches import drawn_clients, require_participants
 from mpisim.theory.setting import Setting, Step
 
 LONGEST = 60  # factors of a line search
@@ -204,7 +203,7 @@ class FedNLPP(FedNL):
 
     def check(self) -> None:
         super().check()
-        require_participants(self.star, self.participants)
+        self.require_participants(self.participants)
         require(self.option == "B", "method.option", self.option, '"B" with FedNL-PP')
 
     def start(self, x: np.ndarray) -> np.ndarray:
@@ -217,7 +216,7 @@ class FedNLPP(FedNL):
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         star, at_server, r = self.star, x, self.participants or self.star.n
-        clients = drawn_clients(star, self.participants)
+        clients = self.drawn_clients(self.participants)
         x = star.broadcast(x, clients=clients.S)
         local = np.arange(star.m) if clients.local is None else clients.local
         hessians = self.oracle.hessians(x, local)

@@ -13,7 +13,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 from mpisim.core.state import PerWorker, Shared
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability, unbiased
-from mpisim.methods.estimators.batches import Stochastic, drawn_clients
+from mpisim.methods.estimators.batches import Stochastic
 from mpisim.theory import stepsizes
 from mpisim.theory.setting import Setting, Step
 
@@ -145,15 +145,14 @@ class Tamuna(CompressedScaffnew):
         allowed = "pattern, which deals coordinates to those who send"
         require(isinstance(C, Pattern), "compressor.name", C.name, allowed)
         super().check()
-        s = cast(Pattern, C).s
+        self.s = s = cast(Pattern, C).s
         self.c = n if self.participants is None else self.participants
         allowed = f"an integer from s = {s} to n = {n}"
         require(s <= self.c <= n, "method.participants", self.c, allowed)
-        self.s = s
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         gamma, C = self.star.stepsize, self.compressor
-        clients = drawn_clients(self.star, self.participants)
+        clients = self.drawn_clients(self.participants)
         x = self.star.broadcast(x, clients=clients.S)
         local = np.arange(self.star.m) if clients.local is None else clients.local
         h_i = self.h_i[local]
