@@ -60,10 +60,9 @@ class Schedule:
     factor: float = 0.1
 
     def __post_init__(self) -> None:
-        good = all(0 < v < inf and (v < 1 or v == int(v)) for v in self.at) and self.at == sorted(
-            self.at
-        )
+        good = all(0 < v < inf and (v < 1 or v == int(v)) for v in self.at)
         allowed = "rounds >= 1, or shares of run.rounds below 1, ascending"
+        good = good and self.at == sorted(self.at)
         require(good, "method.schedule.at", self.at, allowed)
         require(self.factor > 0, "method.schedule.factor", self.factor, "a number > 0")
 
@@ -120,11 +119,7 @@ class Method:
         table["smoothness"] = self.smoothness
         table |= {"estimator": self.estimator.name, "optimizer": self.optimizer.name}
         for half in (self.estimator, self.optimizer):
-            for field in dataclasses.fields(half):  # type: ignore[arg-type]
-                value = getattr(half, field.name)
-                table[field.name.rstrip("_")] = (
-                    table_of(value) if isinstance(value, Compressor) else value
-                )
+            table |= table_of(half) | {"name": self.name}
         table["schedule"] = dataclasses.asdict(self.schedule) if self.schedule.at else None
         table["weight_decay"] = self.weight_decay
         return table

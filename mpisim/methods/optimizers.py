@@ -94,9 +94,9 @@ class Moments(Optimizer):
             self.v = self.beta2 * self.v + (1 - self.beta2) * g * g
         self.t = self.t + 1
 
-    @abstractmethod
     def denominators(self) -> np.ndarray:
         """What the coordinates of m were divided by in the last step, (d,); t > 0."""
+        return self.corrected_root(self.v)
 
     def corrected(self) -> np.ndarray:
         """m, corrected for the bias of the start at 0."""
@@ -153,9 +153,6 @@ class Adam(Moments):
         self.add(g)
         return x - gamma * (self.corrected() / self.denominators())
 
-    def denominators(self) -> np.ndarray:
-        return self.corrected_root(self.v)
-
 
 @optimizer("1bit-adam")
 class OneBitAdamStep(Moments):
@@ -191,9 +188,7 @@ class OneBitAdamStep(Moments):
         return x - gamma * (self.m if warm else g) / self.denominators()
 
     def denominators(self) -> np.ndarray:
-        if self.variant == "code":
-            return self.corrected_root(self.v)
-        return sqrt(self.v) + self.nu
+        return super().denominators() if self.variant == "code" else sqrt(self.v) + self.nu
 
 
 def warmup_rounds(warmup: int | float, rounds: int) -> int:

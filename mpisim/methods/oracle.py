@@ -49,19 +49,19 @@ class Oracle:
         With ``clients`` (numbered within this rank) only theirs, shape (len(clients), d). x has
         shape (d,), or a row with the point of each of them.
         """
-        if clients is not None:
-            self.calls += int(self.rows[clients].sum())
-            self.clock.to(COMPUTE)
-            return self._asked.gradients(x, members=clients)
-        self.calls += self.total
-        if self._x is x and self._gradients is not None and self._asked is self.problem:
-            self.clock.to(COMPUTE)
+        self._charge(clients)
+        evaluated = clients is None and self._x is x and self._asked is self.problem
+        if evaluated and self._gradients is not None:
             self.clock.move(self._seconds, EVALUATE, COMPUTE)
             self.credited += self._seconds
             gradients, self._gradients = self._gradients, None
             return gradients
+        return self._asked.gradients(x, members=clients)
+
+    def _charge(self, clients: np.ndarray | None) -> None:
+        """Count the full gradients of some workers, or of all; from now on the clock is theirs."""
+        self.calls += self.total if clients is None else int(self.rows[clients].sum())
         self.clock.to(COMPUTE)
-        return self._asked.gradients(x)
 
     def lazy_gradients(
         self, x: np.ndarray, clients: np.ndarray | None = None
@@ -73,8 +73,7 @@ class Oracle:
         """
         if not self.problem.explicit:
             return self.gradients(x, clients)
-        self.calls += self.total if clients is None else int(self.rows[clients].sum())
-        self.clock.to(COMPUTE)
+        self._charge(clients)
         return cast(ExplicitProblem, self.problem).lazy_gradients(x, members=clients)
 
     def batch_gradients(
