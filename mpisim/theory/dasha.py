@@ -42,11 +42,6 @@ def momentum(omega: float) -> float:
     return 1 / (2 * omega + 1)
 
 
-def page_probability(B: int, m: int) -> float:
-    """p = B / (m + B): published code, `ZeroMarinaPageMasterAlgorithm`."""
-    return B / (m + B)
-
-
 def mvr_momentum(omega: float, B: int, big_B: int) -> float:
     """The b of SYNC-MVR's floor, 48 omega (2 omega + 1) b^2 + 2 b = B / B' (see `mvr`)."""
     share = B / big_B
@@ -60,11 +55,6 @@ def published_momentum(omega: float, B: int, big_B: int) -> float:
     """
     share = B / big_B
     return min(share, sqrt(share) / omega) if omega else share
-
-
-def sync_probability(zeta: float, d: int, B: int, big_B: int) -> float:
-    """p = min(zeta_C / d, B / B'), which for RandK is p of the same script."""
-    return min(zeta / d, B / big_B)
 
 
 def dasha(setting: Setting, a: float) -> Step:
@@ -83,7 +73,7 @@ def page(setting: Setting, a: float, p: float, B: int) -> Step:
     """
     V, text = (1 - p) * power(setting.L_max_ij, 2) / B, "(1-p) L_max^2"
     sent = _Term((48, 200), f"({text} / B + L^^2)", V + power(setting.L_rms, 2))
-    return _step(setting, "DASHA-PAGE", a, sent, _Term((2, 4), text, V), ("p", p))
+    return _step(setting, "DASHA-PAGE", a, sent, _Term((2, 4), text, V, ("p", p)))
 
 
 def mvr(setting: Setting, a: float, b: float, B: int) -> Step:
@@ -96,7 +86,7 @@ def mvr(setting: Setting, a: float, b: float, B: int) -> Step:
     """
     V, text = power(1 - b, 2) * power(setting.L_max_ij, 2) / B, "(1-b)^2 L_sigma^2"
     sent = _Term((96, 400), f"({text} / B + L^^2)", V + power(setting.L_rms, 2))
-    return _step(setting, "DASHA-MVR", a, sent, _Term((4, 8), text, V), ("b", b))
+    return _step(setting, "DASHA-MVR", a, sent, _Term((4, 8), text, V, ("b", b)))
 
 
 def sync_mvr(setting: Setting, a: float, p: float, B: int) -> Step:
@@ -108,25 +98,22 @@ def sync_mvr(setting: Setting, a: float, p: float, B: int) -> Step:
     """
     V, text = (1 - p) * power(setting.L_max_ij, 2) / B, "(1-p) L_sigma^2"
     sent = _Term((4, 8), f"({text} / B + (1-p) L^^2)", V + (1 - p) * power(setting.L_rms, 2))
-    return _step(setting, "DASHA-SYNC-MVR", a, sent, _Term((2, 4), text, V), ("p", p))
+    return _step(setting, "DASHA-SYNC-MVR", a, sent, _Term((2, 4), text, V, ("p", p)))
 
 
 class _Term(NamedTuple):
-    """A part of what is under the root: ``factors`` for smooth f and under PL, times ``value``."""
+    """A part of what is under the root: ``factors`` for smooth f and under PL, times ``value``.
+
+    rate : q, its letter and number, of what is ``sampled``
+    """
 
     factors: tuple[int, int]
     text: str
     value: float
+    rate: tuple[str, float] = ("", 1.0)
 
 
-def _step(
-    setting: Setting,
-    who: str,
-    a: float,
-    sent: _Term,
-    sampled: _Term | None = None,
-    rate: tuple[str, float] | None = None,
-) -> Step:
+def _step(setting: Setting, who: str, a: float, sent: _Term, sampled: _Term | None = None) -> Step:
     """1 / (L + sqrt(c_1 omega (2 omega + 1) / n ``sent`` + c_2 ``sampled`` / (q n))), q the rate.
 
     Under PL at most a / (2 mu) and q / (2 mu).
@@ -137,10 +124,11 @@ def _step(
     square = sent.factors[pl] * omega * (2 * omega + 1) / setting.n * sent.value
     formula = f"{sent.factors[pl]} omega (2 omega + 1) {sent.text} / n"
     rates = [("a", a)]
-    if sampled and rate:
-        square += sampled.factors[pl] * sampled.value / (rate[1] * setting.n)
-        formula += f" + {sampled.factors[pl]} {sampled.text} / ({rate[0]} n B)"
-        rates.append(rate)
+    if sampled:
+        letter, q = sampled.rate
+        square += sampled.factors[pl] * sampled.value / (q * setting.n)
+        formula += f" + {sampled.factors[pl]} {sampled.text} / ({letter} n B)"
+        rates.append(sampled.rate)
     gamma, formula = 1 / (setting.c.L + sqrt(square)), f"1 / (L + sqrt({formula}))"
     if not pl:
         return Step(gamma, f"derived for {who}: {formula}")

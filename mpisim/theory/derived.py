@@ -190,11 +190,6 @@ def canita_probability(omega: float, n: int) -> float:
     return 1 / (1 + min(omega, (1 + omega) * sqrt(omega / n)))
 
 
-def canita_offset(p: float, alpha: float) -> float:
-    """a of CANITA's theta_k."""
-    return max(4 / p, 8 / alpha)
-
-
 def canita(setting: Setting, p: float, alpha: float) -> Step:
     """eta = 1 / (L_max max(2, (omega / n) (8 + 64 p / alpha + 128 (p / alpha)^2))), for convex f_i.
 

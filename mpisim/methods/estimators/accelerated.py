@@ -106,7 +106,7 @@ class Canita(DianaFamily):
             omega = unbiased(self.compressor, self.compressor.shift_omega, "p")
         self.p = probability(self.p, derived.canita_probability(omega, self.star.n))
         self.alpha = probability(self.alpha, 1 / (1 + omega), "alpha")
-        self.a = derived.canita_offset(self.p, self.alpha)
+        self.a = max(4 / self.p, 8 / self.alpha)
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.start_shifts(x)

@@ -158,11 +158,8 @@ class Estimator(Stateful, ABC):
     def parameters(self) -> dict[str, Any]:
         """The parameters that are set, with "theory" resolved."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
-        return {
-            name: repr(value) if isinstance(value, Compressor) else value
-            for name, value in values.items()
-            if value is not None
-        }
+        given = {name: value for name, value in values.items() if value is not None}
+        return {k: repr(v) if isinstance(v, Compressor) else v for k, v in given.items()}
 
     def bind_key(self, key: str, compressor: Compressor, d: int) -> Compressor:
         """The compressor under a key of the method, for dimension d; else `InputError`."""

@@ -128,8 +128,9 @@ class DashaPage(Dasha):
 
     def check(self) -> None:
         super().check()
-        self.B = self.batch_size("batch")
-        self.p = probability(self.p, dasha.page_probability(self.B, self.oracle.samples))
+        self.B = B = self.batch_size("batch")
+        # as in the published code, `ZeroMarinaPageMasterAlgorithm`
+        self.p = probability(self.p, B / (self.oracle.samples + B))
 
     def first(self, x: np.ndarray) -> np.ndarray:
         return self.oracle.gradients(x)
@@ -271,7 +272,7 @@ class DashaSyncMVR(DashaOnline):
     def check(self) -> None:
         super().check()
         zeta, d = self.compressor.density, self.compressor.d
-        self.p = probability(self.p, dasha.sync_probability(zeta, d, self.B, self.big_B))
+        self.p = probability(self.p, min(zeta / d, self.B / self.big_B))
 
     def next(self, x: np.ndarray, old: np.ndarray) -> np.ndarray:
         return self.h_i + self.oracle.batch_changes(x, old, self.samples())

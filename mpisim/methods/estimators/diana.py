@@ -143,10 +143,9 @@ class RandDiana(Shifted):
     unbiased = True
 
     def check(self) -> None:
-        theory = 1.0
         if self.p == "theory":
-            theory = 1 / (1 + unbiased(self.compressor, self.compressor.shift_omega, "p"))
-        self.p = probability(self.p, theory)
+            self.p = 1 / (1 + unbiased(self.compressor, self.compressor.shift_omega, "p"))
+        self.p = probability(self.p, 1.0)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         g_i = self.oracle.gradients(x)
