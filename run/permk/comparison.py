@@ -6,23 +6,20 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from mpisim.analysis.claims.comparing import (
-    DECADES,
-    LaterBits,
-    Targets,
-    at_one_target,
-    compare,
-)
+import numpy as np
+
+from mpisim.analysis.claims.comparing import DECADES, LaterBits, Targets, compare
 from mpisim.analysis.claims.judging import LARGEST, OTHER_COSTS, again, ratios_of, with_note
 from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, number, state
 from mpisim.analysis.curves import GRADIENT, Axis
 from mpisim.analysis.study import BestSteps, best_steps, compare_steps, quotes
 from mpisim.runs.log.reader import Log
 
-K = TypeVar("K")
 P = TypeVar("P", bound=tuple)
 Saying = tuple[str, str]  # the paper's words, and where they stand
 
+# Bits without the dense messages g^0, which all methods send before their first step.
+LATER = LaterBits("paper_bits_up", log=False)
 # PermK is compared with one other at a time: a third method does not move their target.
 WITH_RANDK, WITH_TOPK = ("permk", "randk"), ("permk", "topk")
 
@@ -47,10 +44,10 @@ def against(
     """The first of ``both`` against the second, with their best steps; ``how`` as for `compare`.
 
     axes : the bits of the paper's figures, without indices; and those that were sent, which stand
-        beside it. The bits without g^0, which all methods send before their first step, do as well
+        beside it. The bits without g^0 do as well
     """
     less, more = both
-    one = compare_steps(where, less, more, axes[0], first=without_g0(axes[0]), **how)
+    one = compare_steps(where, less, more, axes[0], first=(LATER, LATER), **how)
     if less is None or more is None or "target" not in one.numbers:
         return one
     sent = compare(where, less.logs, more.logs, axes[1], **how)
@@ -80,30 +77,6 @@ def tuned(
     return dict(sorted(groups.items()))
 
 
-def without_g0(bits: Axis) -> tuple[Axis, Axis]:
-    """The axis of both sides without the dense messages g^0."""
-    later = LaterBits(bits.name, bits.log)
-    return later, later
-
-
-def at_target(
-    where: str, compared: Mapping[K, Evidence]
-) -> tuple[float, dict[K, float]] | Evidence:
-    """The deepest target that all reached, and the ratios there; or evidence that decides nothing.
-
-    A best step at an edge of the grid decides nothing, either.
-    """
-    edges = dict.fromkeys(
-        str(e.numbers["edge"]) for e in compared.values() if e.numbers.get("edge")
-    )
-    if edges:
-        return Evidence(where, f"edge of the grid: {', '.join(edges)}", Verdict.UNDECIDED)
-    target, values = at_one_target(list(compared.values()))
-    if not values:
-        return Evidence(where, "no target that all reached", Verdict.UNDECIDED)
-    return target, dict(zip(compared, values, strict=True))
-
-
 def gains(
     where: str,
     compared: Mapping[str, Evidence],
@@ -112,15 +85,23 @@ def gains(
 ) -> list[Evidence]:
     """Whether what is saved grows from one comparison to the next.
 
+    The gains that are told are those at the deepest target that all reached. Without one nothing is
+    decided, nor with a best step at an edge of the grid.
+
     pairs : of names, if not each and the next
     notes : what is said behind the ratio of a comparison, by name
     """
-    there = at_target(where, compared)
-    if isinstance(there, Evidence):
-        return [there]
-    target, times = there
-    shown = {name: f"{name}: {number(gain)} times" for name, gain in times.items()}
-    shown = {name: text + (notes or {}).get(name, "") for name, text in shown.items()}
+    edges = [str(e.numbers["edge"]) for e in compared.values() if e.numbers.get("edge")]
+    if edges:
+        text = f"edge of the grid: {', '.join(dict.fromkeys(edges))}"
+        return [Evidence(where, text, Verdict.UNDECIDED)]
+    medians = {name: _exact_medians(one) for name, one in compared.items()}
+    common = set.intersection(*map(set, medians.values())) if medians else set()
+    if not common:
+        return [Evidence(where, "no target that all reached", Verdict.UNDECIDED)]
+    target, notes = min(common), notes or {}
+    times = {name: number(of[target]) for name, of in medians.items()}
+    shown = {name: f"{name}: {gain} times{notes.get(name, '')}" for name, gain in times.items()}
     return [
         with_note(
             of_gains(f"{where}, {b} over {a}", compared[a], compared[b]),
@@ -128,6 +109,13 @@ def gains(
         )
         for a, b in (pairwise(compared) if pairs is None else pairs)
     ]
+
+
+def _exact_medians(one: Evidence) -> dict[float, float]:
+    """{target: the median ratio} of `compare`, where no ratio is a bound."""
+    table = one.numbers.get("by_target", {})
+    exact = {float(t): ratios_of(at) for t, at in table.items() if not any(at["bounds"])}
+    return {target: float(np.median(ratios)) for target, ratios in exact.items()}
 
 
 def of_gains(where: str, low: Evidence, high: Evidence) -> Evidence:

@@ -12,7 +12,7 @@ from mpisim.analysis.curves import GRADIENT
 from mpisim.analysis.study import BestSteps, best_steps, quotes
 from mpisim.runs.log.reader import Log
 
-from .comparison import without_g0
+from .comparison import LATER
 from .quadratic import BITS
 
 SAYING = quotes(__file__)["groups"]
@@ -31,12 +31,9 @@ def tuned(logs: list[Log]) -> dict[int, BestSteps]:
 
 def choose(logs: list[Log]) -> Chosen:
     """{which step: {number of groups: (multiple, its runs)}}."""
-    chosen: Chosen = {THEORY: {}, BEST: {}}
-    for groups, runs in tuned(logs).items():
-        chosen[BEST][groups] = runs.step, runs.logs
-        if 1.0 in runs.steps:
-            chosen[THEORY][groups] = 1.0, runs.steps[1.0]
-    return chosen
+    every = tuned(logs)
+    theory = {groups: (1.0, of.steps[1.0]) for groups, of in every.items() if 1.0 in of.steps}
+    return {THEORY: theory, BEST: {groups: (of.step, of.logs) for groups, of in every.items()}}
 
 
 def draw(logs: list[Log]) -> Any:
@@ -49,14 +46,9 @@ def draw(logs: list[Log]) -> Any:
         panels.dress(panel, BITS, GRADIENT, "bits per worker, without indices")
         panel.legend(fontsize=7, loc="upper right")
 
-    return panels.matrix(
-        [""],
-        [THEORY, BEST],
-        fill,
-        labels=[GRADIENT.label(logs[0])],
-        titles=[THEORY, BEST],
-        entries=panels.entries_of({"one group": LOOKS[1], "two groups": LOOKS[2]}),
-    )
+    entries = panels.entries_of({"one group": LOOKS[1], "two groups": LOOKS[2]})
+    titles, labels = list(chosen), [GRADIENT.label(logs[0])]
+    return panels.matrix([""], titles, fill, labels=labels, titles=titles, entries=entries)
 
 
 def claims(logs: list[Log]) -> Iterator[Claim]:
@@ -65,7 +57,7 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
     evidence = []
     for which, runs in chosen.items():
         two, one = (runs.get(groups, (0.0, []))[1] for groups in (2, 1))
-        fewer = compare(which, two, one, BITS, first=without_g0(BITS))
+        fewer = compare(which, two, one, BITS, first=(LATER, LATER))
         fewer = fewer if which == THEORY else undecided_at_edge(fewer, edges)
         evidence.append(dataclasses.replace(fewer, counts=which == THEORY))
     hedge = f'{SAYING["source"]}; the paper hedges: "{SAYING["quote"]}"'  # so no result of it

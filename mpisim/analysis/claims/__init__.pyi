@@ -4,7 +4,6 @@ from .comparing import Later as Later
 from .comparing import LaterBits as LaterBits
 from .comparing import Reach as Reach
 from .comparing import Targets as Targets
-from .comparing import at_one_target as at_one_target
 from .comparing import compare as compare
 from .comparing import needed as needed
 from .comparing import pairs as pairs

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mpisim.analysis.claims.judging import CLEAR, again, fewest, finite, ratios_of
+from mpisim.analysis.claims.judging import CLEAR, again, fewest, finite
 from mpisim.analysis.claims.verdicts import Evidence, Verdict
 from mpisim.analysis.curves import FRAMING, GRADIENT, WHY, Axis, oversubscribed
 from mpisim.analysis.formatting import TABLES
@@ -222,25 +222,6 @@ def _ratio(less: Reach, more: Reach, level: float) -> _Ratio | None:
     if np.isposinf(low) and np.isfinite(high) and bounds(less, high):
         return _Ratio(high / less.budget, bound=-1)
     return None
-
-
-def at_one_target(evidence: Sequence[Evidence]) -> tuple[float, list[float]]:
-    """The deepest target that all reached in all evidence of `compare`, and the medians there.
-
-    NaN and no medians where there is none.
-    """
-    exact = [
-        {
-            float(t): float(np.median(ratios_of(ratios)))
-            for t, ratios in one.numbers.get("by_target", {}).items()
-            if not any(ratios["bounds"])
-        }
-        for one in evidence
-    ]
-    common = set.intersection(*map(set, exact)) if exact else set()
-    if not common:
-        return float("nan"), []
-    return min(common), [medians[min(common)] for medians in exact]
 
 
 def digests(both: Iterable[tuple[Log, Log]]) -> dict[str, str]:

@@ -51,11 +51,8 @@ ALTERNATIVES = {
     "5% from 1": Rules(clear=1.05),
     "10% from 1": Rules(clear=1.1),
 }
-OTHER_COSTS = {
-    "row 0": "without row 0",
-    "framing": "with framing",
-    "finals": "steps by final value",
-}
+OTHER_COSTS = {"row 0": "without row 0", "framing": "with framing"}
+OTHER_COSTS |= {"finals": "steps by final value"}
 ALTERNATIVES |= {text: Rules(costs=name) for name, text in OTHER_COSTS.items()}
 
 
@@ -150,13 +147,13 @@ def judged(numbers: Mapping[str, Any], word: str, rules: Rules = THE_RULES) -> J
         verdict = judge(ratios_of(table[t]), rules.clear, exactly, fewest)
         verdicts[t] = Verdict.UNDECIDED if CONTRARY.get(verdict) in table[t]["bounds"] else verdict
     decided = [t for t in targets if verdicts[t] in (Verdict.HOLDS, Verdict.FAILS)]
-    if not exact:
-        if not decided:
-            return Judged(Verdict.UNDECIDED)
-        headline = max(decided, key=lambda t: _apart(ratios_of(table[t])))
-    else:
+    if exact:
         place = {"first": 0, "middle": (len(exact) - 1) // 2}.get(rules.target, -1)
         headline = exact[place]
+    elif decided:
+        headline = max(decided, key=lambda t: _apart(ratios_of(table[t])))
+    else:
+        return Judged(Verdict.UNDECIDED)
     bound = headline not in exact
     ratios = ratios_of(table[headline])
     if exactly and len(ratios) == 1:
@@ -165,7 +162,7 @@ def judged(numbers: Mapping[str, Any], word: str, rules: Rules = THE_RULES) -> J
     crosses = [b for a, b in pairwise(decided) if verdicts[a] is not verdicts[b]]
     if crosses and rules.target == "all" and word != "around":
         verdict = Verdict.CROSSES
-    if numbers.get("edge") or numbers.get("why"):
+    if numbers.get("edge"):
         verdict = Verdict.UNDECIDED
     return Judged(verdict, headline, crosses)
 
@@ -180,11 +177,11 @@ def again(evidence: Evidence, rules: Rules = THE_RULES) -> Evidence:
     if not evidence.word:
         return evidence
     numbers = evidence.numbers
-    if "by_target" not in numbers:
-        return dataclasses.replace(evidence, verdict=_judged(numbers, evidence.word, rules))
-    judgement = judged(numbers, evidence.word, rules)
+    costs = "by_target" in numbers  # else of `of_seeds`, as at one target
+    table = {} if costs else {"by_target": {"1": numbers | {"bounds": [0]}}}
+    judgement = judged(numbers | table, evidence.word, rules)
     verdict = judgement.verdict
-    if rules is not THE_RULES:
+    if rules is not THE_RULES or not costs:
         return dataclasses.replace(evidence, verdict=verdict)
     headline = {key: value for key, value in numbers.items() if key not in HEADLINE}
     if judgement.headline is not None:
@@ -215,8 +212,6 @@ def summary(numbers: Mapping[str, Any], judgement: Judged, word: str = "fewer") 
         parts.append(f"{times(table[deepest])} to {deepest}")
     if numbers.get("edge"):
         parts[0] = f"{EDGE} ({numbers['edge']}): with these {parts[0]}"
-    if numbers.get("why"):
-        parts.append(numbers["why"])
     if judgement.crosses:
         parts.append(f"crosses at {', '.join(judgement.crosses)}")
     for costs in numbers.get("other_costs", {}):
@@ -260,14 +255,6 @@ def of_seeds(
     measured = f"{times({'ratios': ratios, 'bounds': [0]})} {text}".rstrip()
     numbers = {"ratios": list(ratios), "fewest": fewest}
     return again(Evidence(where, measured, Verdict.UNDECIDED, numbers, word=word))
-
-
-def _judged(numbers: Mapping[str, Any], word: str, rules: Rules) -> Verdict:
-    """The verdict of `of_seeds` by these rules."""
-    if numbers.get("edge"):
-        return Verdict.UNDECIDED
-    ratios, least = ratios_of(numbers), numbers.get("fewest", 0)
-    return judge_word(ratios, False, word, judge(ratios, rules.clear, fewest=least), least)
 
 
 def with_costs(evidence: Evidence, name: str, other: Evidence) -> Evidence:

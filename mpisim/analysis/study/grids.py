@@ -69,10 +69,8 @@ class Grid(Source):
         grid = [point for point in grid if _data(point) not in gone]
         if not grid:
             how = f"`mpisim data fetch {gone[0]}`" if len(gone) == 1 else "`make data`"
-            raise InputError(
-                f"none of the data is here ({', '.join(gone)}); {how} downloads it, and MPISIM_DATA"
-                " names folders with data sets"
-            )
+            text = f"none of the data is here ({', '.join(gone)}); {how} downloads it"
+            raise InputError(f"{text}, and MPISIM_DATA names folders with data sets")
         return folder, grid, gone
 
     def folder(self, study: Path) -> Path:
