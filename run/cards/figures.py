@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import chain, combinations
 
 from mpisim.analysis import style
 from mpisim.analysis.claims import Claim
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.study import Figure, Grid, Line, Lines, value_of
+from mpisim.analysis.study import Figure, Grid, Line, Lines, titled, value_of
 from mpisim.runs.log.reader import Log
 
 BITS = Axis("bits_up", log=False)
@@ -21,17 +21,6 @@ METHODS = (
 CODES = {"paper": "the papers' codes", "entropy": "entropy codes"}
 
 
-def code(log: Log) -> str:
-    """The code of a run."""
-    return CODES[value_of(log, "compressor.codec")]
-
-
-def problem(log: Log) -> str:
-    """The problem of a run."""
-    table = log.config["problem"]
-    return str(table["name"])
-
-
 def line(method: str, label: str, colour: str, codec: str = "") -> Line:
     """A method, with a code if one is named."""
     keys = {"method.name": method} | ({"compressor.codec": codec} if codec else {})
@@ -39,9 +28,9 @@ def line(method: str, label: str, colour: str, codec: str = "") -> Line:
 
 
 LINES = [line(*method) for method in METHODS]
-ORDER = Lines(LINES, BITS, code, tuple(CODES.values()))
+ORDER = Lines(LINES, BITS, *titled("compressor.codec", CODES))
 PAIRS = [tuple(line(*method, codec) for codec in CODES) for method in METHODS]
-SAVED = Lines([one for pair in PAIRS for one in pair], BITS, problem)
+SAVED = Lines(list(chain(*PAIRS)), BITS, lambda log: str(value_of(log, "problem.name")))
 
 
 def claims(logs: list[Log]) -> Iterator[Claim]:

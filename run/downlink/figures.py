@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mpisim.analysis import style
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.study import Figure, Grid, Line, Lines, value_of
+from mpisim.analysis.study import Figure, Grid, Line, Lines
 
 BITS = Axis("bits_down", log=False)
 BLUE, ORANGE, GREEN, RED = style.COLOURS[:4]
@@ -14,14 +14,9 @@ EF21_P = Line("EF21-P, TopK", GREEN, {"method.name": "ef21-p"})
 MARINA_P = {"method.name": "marina-p"}
 RANDK = Line("MARINA-P, RandK", RED, MARINA_P | {"method.down.name": "randk"})
 PERMK = Line("MARINA-P, PermK", BLUE, MARINA_P | {"method.down.name": "permk"})
-LINES = Lines(
-    (PERMK, RANDK, EF21_P, GD),
-    BITS,
-    lambda log: f"n = {value_of(log, 'problem.workers')}",
-    unit="bits down",
-)
+METHODS = (PERMK, RANDK, EF21_P, GD)
+LINES = Lines(METHODS, BITS, lambda log: f"n = {log.n}", unit="bits down")
 quadratic = LINES.against((PERMK, RANDK), (PERMK, EF21_P), (PERMK, GD), (EF21_P, GD), (RANDK, GD))
 
-FIGURES = [
-    Figure("quadratic", "bits down on the quadratics", Grid("quadratic"), LINES.draw, quadratic)
-]
+GRID = Grid("quadratic")
+FIGURES = [Figure("quadratic", "bits down on the quadratics", GRID, LINES.draw, quadratic)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mpisim.analysis import style
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.study import Figure, Grid, Line, Lines, value_of
+from mpisim.analysis.study import Figure, Grid, Line, Lines, data_and_l2, titled, value_of
 
 BITS = Axis("bits_up", log=False)
 BLUE, ORANGE, GREEN, RED, PURPLE = style.COLOURS[:5]
@@ -14,26 +14,18 @@ DIANA = Line("DIANA, RandK", PURPLE, {"method.name": "diana"})
 SCAFFOLD = Line("SCAFFOLD", RED, {"method.name": "scaffold"})
 SCAFFNEW = Line("Scaffnew", GREEN, {"method.name": "scaffnew"})
 TAMUNA = Line("TAMUNA", BLUE, {"method.name": "tamuna"})
-KAPPA = Lines(
-    (TAMUNA, SCAFFNEW, SCAFFOLD, DIANA, GD),
-    BITS,
-    lambda log: f"{log.config['problem']['data']}, l2 = {log.config['problem']['l2']:g}",
-)
+KAPPA = Lines((TAMUNA, SCAFFNEW, SCAFFOLD, DIANA, GD), BITS, data_and_l2)
 
 FEDAVG = Line("FedAvg", BLUE, {"method.name": "fedavg"})
 PROX = {"method.name": "fedprox"}
 PROX_LESS = Line("FedProx, μ = 0.1", PURPLE, PROX | {"method.mu": 0.1}, (0, (4, 1.5)))
 PROX_MORE = Line("FedProx, μ = 1", RED, PROX | {"method.mu": 1.0}, (0, (4, 1.5)))
 SPLITS = {"shuffled": "shuffled rows", "dirichlet": "unlike shares of the labels"}
-AVERAGES = Lines(
-    (FEDAVG, PROX_LESS, PROX_MORE, SCAFFNEW, GD),
-    BITS,
-    lambda log: SPLITS[value_of(log, "problem.split")],
-    tuple(SPLITS.values()),
-)
+AVERAGED = (FEDAVG, PROX_LESS, PROX_MORE, SCAFFNEW, GD)
+AVERAGES = Lines(AVERAGED, BITS, *titled("problem.split", SPLITS))
 COMPRESSED = Line("CompressedScaffnew", ORANGE, {"method.name": "compressed-scaffnew"})
 LOCODL = Line("LoCoDL, RandK", RED, {"method.name": "locodl"})
-BOTH = Lines((LOCODL, COMPRESSED, TAMUNA, SCAFFNEW), BITS, KAPPA.panel)
+BOTH = Lines((LOCODL, COMPRESSED, TAMUNA, SCAFFNEW), BITS, data_and_l2)
 
 
 def clients(method: str, label: str, c: int | None, colour: str, dash: object = "-") -> Line:

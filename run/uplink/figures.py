@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mpisim.analysis import style
 from mpisim.analysis.curves import UNIFORM, Axis
-from mpisim.analysis.study import Figure, Grid, Line, Lines, value_of
+from mpisim.analysis.study import Figure, Grid, Line, Lines, data_and_l2, titled
 
 BITS = Axis("bits_up", log=False)
 BLUE, ORANGE, GREEN, RED, PURPLE = style.COLOURS[:5]
@@ -15,31 +15,18 @@ RAND = Line("Rand-DIANA", RED, {"method.name": "rand-diana"})
 EF_BV = Line("EF-BV", PURPLE, {"method.name": "ef-bv"}, (0, (4, 1.5)))
 ADIANA = Line("ADIANA", BLUE, {"method.name": "adiana"})
 CANITA = Line("CANITA", GREEN, {"method.name": "canita"})
-SHIFTS = Lines(
-    (ADIANA, CANITA, DIANA, RAND, EF_BV),
-    BITS,
-    lambda log: COMPRESSORS[value_of(log, "compressor.name")],
-    tuple(COMPRESSORS.values()),
-)
+COMPARED = (ADIANA, CANITA, DIANA, RAND, EF_BV)
+SHIFTS = Lines(COMPARED, BITS, *titled("compressor.name", COMPRESSORS))
 
 GD = Line("GD", ORANGE, {"method.name": "gd"})
 LAG = Line("LAG", RED, {"method.name": "lag"})
 EF21 = Line("EF21, TopK", GREEN, {"method.name": "ef21"})
 CLAG = Line("CLAG, TopK", BLUE, {"method.name": "clag"})
-SKIPPING = Lines(
-    (CLAG, EF21, LAG, GD),
-    BITS,
-    lambda log: f"{value_of(log, 'problem.data')}, l2 = {value_of(log, 'problem.l2'):g}",
-)
+SKIPPING = Lines((CLAG, EF21, LAG, GD), BITS, data_and_l2)
 
 SGDM = Line("EF21-SGDM, TopK", BLUE, {"method.name": "ef21-sgdm"})
-MOMENTUM = Lines(
-    (SGDM, EF21),
-    BITS,
-    lambda log: f"minibatches of {value_of(log, 'method.batch')}",
-    ("minibatches of 4", "minibatches of 16"),
-    UNIFORM,
-)
+BATCHES = {4: "minibatches of 4", 16: "minibatches of 16"}
+MOMENTUM = Lines((SGDM, EF21), BITS, *titled("method.batch", BATCHES), UNIFORM)
 
 shifts = SHIFTS.against((ADIANA, DIANA), (CANITA, DIANA), (DIANA, RAND), (EF_BV, DIANA, "around"))
 skipping = SKIPPING.against((LAG, GD), (CLAG, EF21), (CLAG, LAG))

@@ -10,6 +10,8 @@ from .grids import Grids as Grids
 from .lines import QUESTION as QUESTION
 from .lines import Line as Line
 from .lines import Lines as Lines
+from .lines import data_and_l2 as data_and_l2
+from .lines import titled as titled
 from .tuning import BestSteps as BestSteps
 from .tuning import best_steps as best_steps
 from .tuning import by_data as by_data

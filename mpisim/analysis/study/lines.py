@@ -9,14 +9,7 @@ from typing import Any
 from mpisim.analysis import claims, panels
 from mpisim.analysis.claims import Claim, Evidence, Targets, Verdict
 from mpisim.analysis.curves import GRADIENT, Axis
-from mpisim.analysis.study.tuning import (
-    BestSteps,
-    best_steps,
-    by_data,
-    compare_steps,
-    data_sets,
-    value_of,
-)
+from mpisim.analysis.study import tuning
 from mpisim.runs.log.reader import Log
 
 QUESTION = ("", "no quote: measured here")  # what is quoted, and from where
@@ -42,7 +35,7 @@ class Line:
 
     def has(self, log: Log) -> bool:
         """Whether the run is one of the line's."""
-        return all(value_of(log, key) == value for key, value in self.keys.items())
+        return all(tuning.value_of(log, key) == value for key, value in self.keys.items())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,14 +55,14 @@ class Lines:
     unit: str = "bits"
     targets: Targets = claims.DECADES
 
-    def best(self, logs: Sequence[Log]) -> dict[tuple[str, str], BestSteps]:
+    def best(self, logs: Sequence[Log]) -> dict[tuple[str, str], tuning.BestSteps]:
         """The best step of each line in each panel."""
         best = {}
-        for steps in best_steps(logs, self.cost, self.y, self.targets, self.panel):
+        for steps in tuning.best_steps(logs, self.cost, self.y, self.targets, self.panel):
             for line in self.lines:
                 if line.has(steps.logs[0]):
                     best[self.panel(steps.logs[0]), line.label] = steps
-        return by_data(best, self.order)
+        return tuning.by_data(best, self.order)
 
     def draw(self, logs: Sequence[Log]) -> Any:
         """A row of panels; step sizes beside them.
@@ -77,7 +70,7 @@ class Lines:
         A line without a step that went well is drawn with its smallest.
         """
         best = self.best(logs)
-        names = data_sets(best)
+        names = tuning.data_sets(best)
 
         def fill(panel: Any, _: int, name: str) -> None:
             for line in self.lines:
@@ -118,15 +111,28 @@ class Lines:
         best, evidence = self.best(logs), []
         both = (less, more)
         ran = {(self.panel(log), line.label) for log in logs for line in both if line.has(log)}
-        for name in data_sets(best):
+        for name in tuning.data_sets(best):
             a, b = best.get((name, less.label)), best.get((name, more.label))
             if a and b:
-                evidence.append(compare_steps(name, a, b, self.cost, y or self.y, word=word))
+                evidence.append(tuning.compare_steps(name, a, b, self.cost, y or self.y, word=word))
             elif {(name, line.label) for line in both} <= ran:
                 text = f"no step of {(more if a else less).label} went well on all seeds"
                 evidence.append(Evidence(name, text, Verdict.UNDECIDED))
         text = f"{less.label} needs {TEXTS[word].format(self.unit)} {more.label}"
         return claims.state(text, *saying, evidence)
+
+
+# panels
+
+
+def data_and_l2(log: Log) -> str:
+    """A panel for each data set and regulariser: ``a9a, l2 = 0.01``."""
+    return f"{tuning.value_of(log, 'problem.data')}, l2 = {tuning.value_of(log, 'problem.l2'):g}"
+
+
+def titled(key: str, titles: Mapping[Any, str]) -> tuple[Callable[[Log], str], Sequence[str]]:
+    """A panel for each value of a key with its title, and their order."""
+    return lambda log: titles[tuning.value_of(log, key)], tuple(titles.values())
 
 
 def _step(log: Log) -> float:
