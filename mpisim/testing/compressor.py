@@ -15,7 +15,7 @@ import numpy as np
 from mpisim.compressors.base import Compressor
 from mpisim.core.errors import InputError
 from mpisim.testing.moments import DRAWS, alpha, density, draw, omega, vectors
-from mpisim.testing.runs import Broken, Check, NotChecked, demand
+from mpisim.testing.runs import Broken, Check, NotChecked, demand, demand_same
 from mpisim.wire.base import Precision
 
 SINGLE = Precision(np.dtype("float32"), np.dtype("float64"))
@@ -91,24 +91,20 @@ def round_trip(compressor: Compressor, v: np.ndarray) -> None:
     wrong = f"decoded() is {decoded.dtype} {decoded.shape}, not {v.dtype} {v.shape}"
     demand(right, f"{where}: {wrong}")
     for again in (form.decode(packed.data, packed.sizes), message.arrived(packed)):
-        same = again.decoded().tobytes() == decoded.tobytes()
-        demand(same, f"{where}: the server decodes another vector than the worker")
-        same = again.encode().data.tobytes() == packed.data.tobytes()
-        demand(same, f"{where}: the decoded message has another encoding")
+        demand_same(again.decoded(), decoded, f"{where}: the server decodes another vector")
+        demand_same(again.encode().data, packed.data, f"{where}: decoded, it has another encoding")
 
 
 def charged(compressor: Compressor, v: np.ndarray) -> None:
     """Each message is charged what its bytes hold, apart from framing."""
     message = compressor.compress(v, draw(len(v)))
     packed = message.encode()
-    for bits, name in ((message.payload_bits, "payload_bits"), (packed.payload_bits, "encode()")):
-        framing = 8 * np.asarray(packed.sizes) - bits
-        most = HEADER if message.form.sizes is None else PADDING
-        for i in np.flatnonzero((framing < 0) | (framing > most)):
-            sent = 8 * packed.sizes[i]
-            raise Broken(f"{name} has {bits[i]} bits for a message of {sent} bits")
     bits, encoded = message.payload_bits, packed.payload_bits
     demand(np.array_equal(bits, encoded), f"payload_bits {bits}, but encode() charges {encoded}")
+    sent = 8 * np.asarray(packed.sizes)
+    most = HEADER if message.form.sizes is None else PADDING
+    for i in np.flatnonzero((sent < bits) | (sent - bits > most)):
+        raise Broken(f"payload_bits has {bits[i]} bits for a message of {sent[i]} bits")
     paper = compressor.paper_bits(message)
     right = np.shape(paper) == (len(v),) and not np.any(np.asarray(paper) < 0)
     allowed = f"a number >= 0 for each of {len(v)} workers"
@@ -140,11 +136,10 @@ def alike(compressor: Compressor, v: np.ndarray) -> None:
         where = f"{len(v)} workers in blocks of {', '.join(str(b - a) for a, b in cuts)}"
         unlike = len({block.form.sizes is None for block in blocks}) > 1
         demand(not unlike, f"{where}: only some blocks know the sizes of their messages")
-        data = np.concatenate([block.encode().data for block in blocks]).tobytes()
-        same = data == together.encode().data.tobytes()
-        demand(same, f"{where}: other bytes than in one block")
-        same = np.vstack([b.decoded() for b in blocks]).tobytes() == together.decoded().tobytes()
-        demand(same, f"{where}: other vectors than in one block")
+        data = np.concatenate([block.encode().data for block in blocks])
+        demand_same(data, together.encode().data, f"{where}: other bytes than in one block")
+        decoded = np.vstack([block.decoded() for block in blocks])
+        demand_same(decoded, together.decoded(), f"{where}: other vectors than in one block")
     drawn = dataclasses.replace(draw(WORKERS), clients=np.array(CLIENTS))
     try:
         message = compressor.compress(v[drawn.members], drawn)
@@ -153,8 +148,7 @@ def alike(compressor: Compressor, v: np.ndarray) -> None:
     packed = message.encode()
     decoded = compressor.form(drawn).decode(packed.data, packed.sizes).decoded()
     right = message.decoded() if compressor.correlated else together.decoded()[drawn.members]
-    same = decoded.tobytes() == right.tobytes()
-    demand(same, f"where workers {CLIENTS} alone send: other vectors than in one block")
+    demand_same(decoded, right, f"where workers {CLIENTS} alone send: other vectors than of all")
 
 
 def stateless(compressor: Compressor, v: np.ndarray) -> None:

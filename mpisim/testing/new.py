@@ -12,24 +12,15 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from mpisim.compressors.base import COMPRESSORS
 from mpisim.core.errors import InputError
 from mpisim.core.files import writing
-from mpisim.core.registry import Registry
 from mpisim.core.schema import choose, filled_template
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.method_table import METHODS
-from mpisim.problems import PROBLEMS
-from mpisim.runs.metrics import METRICS
+from mpisim.testing.plugins import KINDS as REGISTRIES
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-KINDS: dict[str, Registry] = {
-    "compressor": COMPRESSORS,
-    "estimator": METHODS,
-    "method": METHODS,
-    "problem": PROBLEMS,
-    "metric": METRICS,
-}
+KINDS = REGISTRIES | {"estimator": METHODS, "method": METHODS}
 
 
 def create(kind: str, name: str, folder: Path, like: str = "") -> list[Path]:

@@ -14,7 +14,7 @@ from mpisim.core.arrays import HOST, is_tensor, to_host
 from mpisim.core.errors import InputError
 from mpisim.problems.base import Problem
 from mpisim.problems.explicit import ExplicitProblem
-from mpisim.testing.runs import Broken, Check, NotChecked, demand
+from mpisim.testing.runs import Broken, Check, NotChecked, demand, demand_same
 
 N = 5  # workers
 SEED = 1
@@ -90,8 +90,7 @@ def shapes(problem: Problem) -> None:
         ):
             fits = np.shape(one) == shape and one.dtype == np.float64
             demand(fits, f"{name} are {one.dtype} {np.shape(one)}, not float64 {shape}")
-            same = one.tobytes() == np.asarray(other).tobytes()
-            demand(same, f"{name}(x) and losses_and_gradients(x) differ")
+            demand_same(one, np.asarray(other), f"{name}(x) and losses_and_gradients(x) differ")
 
 
 def slopes(problem: Problem) -> None:
@@ -154,8 +153,8 @@ def alike(spec: Problem) -> None:
             results = zip(*(block.losses_and_gradients(x) for block in blocks), strict=True)
             one_block = together.losses_and_gradients(x)
             for name, one, several in zip(("losses", "gradients"), one_block, results, strict=True):
-                same = one.tobytes() == np.concatenate(several).tobytes()
-                demand(same, f"{where}: other {name} than in one block")
+                why = f"{where}: other {name} than in one block"
+                demand_same(one, np.concatenate(several), why)
 
 
 def kept(problem: Problem) -> None:
@@ -176,25 +175,25 @@ def parts(problem: Problem) -> None:
     for name, given in (("losses", ()), ("gradients", ()), ("batch_gradients", (batch,))):
         method = getattr(problem, name)
         rows = [method(x, *given)[i] for i, x in enumerate(each_x)]
-        same = method(each_x, *given).tobytes() == np.array(rows).tobytes()
-        demand(same, f"{name} at a point of each worker differ from those at one for all")
+        why = f"{name} at a point of each worker differ from those at one for all"
+        demand_same(method(each_x, *given), np.array(rows), why)
     for x in points(problem):
         gradients = problem.gradients(x)
-        same = problem.gradients(x, members=members).tobytes() == gradients[members].tobytes()
-        demand(same, "gradients of some members differ from those of all")
+        some, why = (
+            problem.gradients(x, members=members),
+            "of some members differ from those of all",
+        )
+        demand_same(some, gradients[members], f"gradients {why}")
         some = problem.batch_gradients(x, batch[members], members=members)
-        same = some.tobytes() == problem.batch_gradients(x, batch)[members].tobytes()
-        demand(same, "batch_gradients of some members differ from those of all")
+        demand_same(some, problem.batch_gradients(x, batch)[members], f"batch_gradients {why}")
         if isinstance(problem, ExplicitProblem):
             row = np.arange(problem.d)[:: max(1, problem.d // 5)]
             ptr = np.arange(problem.m + 1) * row.size
             coordinates = problem.lazy_gradients(x).take(ptr, np.tile(row, problem.m))
-            same = coordinates.tobytes() == gradients[:, row].tobytes()
-            demand(same, "coordinates differ from gradients")
+            demand_same(coordinates, gradients[:, row], "coordinates differ from gradients")
             lazy = problem.lazy_gradients(x, members=members)
             some = lazy if isinstance(lazy, np.ndarray) else lazy.dense()
-            same = some.tobytes() == gradients[members].tobytes()
-            demand(same, "lazy_gradients of some members differ from gradients")
+            demand_same(some, gradients[members], f"lazy_gradients {why}")
 
 
 def smooth(problem: Problem) -> None:

@@ -54,6 +54,11 @@ def demand(condition: object, why: str) -> None:
         raise Broken(why)
 
 
+def demand_same(one: np.ndarray, other: np.ndarray, why: str) -> None:
+    """Raise `Broken` unless two arrays have the same bytes."""
+    demand(one.tobytes() == other.tobytes(), why)
+
+
 class NotChecked(Exception):
     """A check does not apply; the message says why."""
 
