@@ -12,7 +12,6 @@ import shlex
 import shutil
 import sys
 import typing
-from collections.abc import Callable
 from io import BytesIO
 
 from mpisim.analysis.formatting import columns
@@ -30,13 +29,6 @@ from mpisim.problems import PROBLEMS
 from mpisim.runs.host import guarded
 
 Kinds = dict[str, tuple[type, ...]]
-KINDS: dict[str, Callable[[], Kinds]] = {
-    "methods": lambda: {
-        n: (ESTIMATORS[one.estimator], OPTIMIZERS[one.optimizer]) for n, one in METHODS.items()
-    },
-    "compressors": lambda: {n: (kind,) for n, kind in COMPRESSORS.items()},
-    "problems": lambda: {n: (kind,) for n, kind in PROBLEMS.items()},
-}
 # What an experiment with each kind of plugin has.
 SETTINGS = {
     "compressor": "compressor.name={} --set compressor.k=10",
@@ -51,7 +43,15 @@ PICTURES = (".png", ".pdf", ".svg", ".html")  # of a card
 def list_names(args: argparse.Namespace) -> int:
     """``mpisim methods``, ``compressors`` or ``problems``."""
     table = args.words[0]
-    return on_first_rank(args, lambda: print(_text(args.name, table[:-1], KINDS[table]())))
+    return on_first_rank(args, lambda: print(_text(args.name, table[:-1], _kinds(table))))
+
+
+def _kinds(table: str) -> Kinds:
+    """{name: its classes, two of a method}."""
+    if table == "methods":
+        return {n: (ESTIMATORS[m.estimator], OPTIMIZERS[m.optimizer]) for n, m in METHODS.items()}
+    parts = COMPRESSORS if table == "compressors" else PROBLEMS
+    return {name: (kind,) for name, kind in parts.items()}
 
 
 def _text(name: str | None, table: str, kinds: Kinds) -> str:

@@ -14,7 +14,7 @@ from mpisim.analysis.commands import read_claims
 from mpisim.analysis.repeat import repeat
 from mpisim.analysis.results_page import judge_again, record, write_page
 from mpisim.analysis.study import Job, Study, find, load
-from mpisim.analysis.study.figure import FILE, draw, studies, write_drawn
+from mpisim.analysis.study.figure import FILE, STUDIES, draw, studies, write_drawn
 from mpisim.analysis.study.figure import overview as list_figures
 from mpisim.cli.entry import command_line, on_all_ranks
 from mpisim.cli.parser import refuse
@@ -27,7 +27,6 @@ from mpisim.runs.stop import EXIT_CODES
 from mpisim.runs.sweep.points import exit_code
 
 PICTURES = Path("figures")
-STUDIES = Path("run")
 
 
 def study(args: argparse.Namespace) -> int:
