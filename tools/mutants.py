@@ -12,16 +12,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 LEFT_OUT = (".git", ".venv", ".*_cache", "build", "datasets")
 TABLE = re.compile(r"^(\S+)\n- (.*)\n\+ (.*)\n((?:tests/\S+\s?)+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Mutant:
+class Mutant(NamedTuple):
     file: str
     line: str
     other: str

@@ -22,6 +22,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,8 +45,7 @@ CLOSE = 0.15
 TIMED = f"seconds at {SLOW} without the idle hosts' acknowledgements, and the network model"
 
 
-@dataclasses.dataclass(frozen=True)
-class Experiment:
+class Experiment(NamedTuple):
     """An experiment, its rounds in the second run, and the MPI messages a host sends in a round."""
 
     name: str
@@ -54,36 +54,35 @@ class Experiment:
     messages_up: int = 1
 
 
-def _quadratic(d: int, method: str, compressor: str) -> tuple[str, ...]:
-    return (
-        f"problem={{ name = 'quadratic', dimension = {d}, noise = 0.1 }}",
-        f"method={{ name = '{method}', stepsize = 0.01 }}",
-        f"compressor={{ name = '{compressor}' }}",
-    )
+def _quadratic(d: int, more: str, method: str, compressor: str) -> tuple[str, ...]:
+    """Settings from keys of a problem, besides d, of a method and of a compressor."""
+    problem = f"problem={{ name = 'quadratic', dimension = {d}, {more} }}"
+    return problem, f"method={{ {method}, stepsize = 0.01 }}", f"compressor={{ {compressor} }}"
 
 
+def _noisy(name: str, rounds: int, d: int, method: str, compressor: str) -> Experiment:
+    """With the names of a method and a compressor."""
+    names = f"name = '{method}'", f"name = '{compressor}'"
+    return Experiment(name, rounds, _quadratic(d, "noise = 0.1", *names))
+
+
+QSGD = (
+    "problem={ name = 'logistic', data = 'sample', workers = 800 }",
+    "method={ name = 'diana', stepsize = 0.1, alpha = 0.1 }",
+    "compressor={ name = 'qsgd', s = 11 }",
+)
 CASES = (
-    Experiment("GD, d = 2500", 410, _quadratic(2500, "gd", "identity")),
-    Experiment("GD, d = 100,000", 30, _quadratic(100_000, "gd", "identity")),
-    Experiment("DCGD, natural compression, d = 20,000", 110, _quadratic(20_000, "dcgd", "natural")),
-    Experiment(
-        "DIANA, QSGD, Elias code, 400 workers a host",
-        310,
-        (
-            "problem={ name = 'logistic', data = 'sample', workers = 800 }",
-            "method={ name = 'diana', stepsize = 0.1, alpha = 0.1 }",
-            "compressor={ name = 'qsgd', s = 11 }",
-        ),
-        messages_up=2,  # lengths go ahead
-    ),
+    _noisy("GD, d = 2500", 410, 2500, "gd", "identity"),
+    _noisy("GD, d = 100,000", 30, 100_000, "gd", "identity"),
+    _noisy("DCGD, natural compression, d = 20,000", 110, 20_000, "dcgd", "natural"),
+    # lengths go ahead
+    Experiment("DIANA, QSGD, Elias code, 400 workers a host", 310, QSGD, messages_up=2),
 )
 
 
 def _idle(name: str, d: int, method: str, compressor: str) -> Experiment:
     """Of keys of a method and a compressor, with the few senders in its name."""
-    problem = f"problem={{ name = 'quadratic', dimension = {d}, workers = {WORKERS} }}"
-    tables = f"method={{ {method}, stepsize = 0.01 }}", f"compressor={{ {compressor} }}"
-    return Experiment(name, 310, (problem, *tables))
+    return Experiment(name, 310, _quadratic(d, f"workers = {WORKERS}", method, compressor))
 
 
 PP = "name = 'pp-marina', p = 1e-9, participants = 2"
