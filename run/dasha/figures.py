@@ -126,14 +126,9 @@ def draw(lines: Sequence[Line], logs: list[Log]) -> Any:
         panels.dress(panel, cost, GRADIENT, cost.label(logs[0]))
         panel.legend(fontsize=7, loc="upper right", handlelength=1.6)
 
-    return panels.matrix(
-        list(COSTS),
-        names,
-        fill,
-        labels=[GRADIENT.label(logs[0])] * len(COSTS),
-        titles=names,
-        entries=panels.entries_of({line.label: (line.colour, line.dash) for line in lines}),
-    )
+    entries = panels.entries_of({line.label: (line.colour, line.dash) for line in lines})
+    left = [GRADIENT.label(logs[0])] * len(COSTS)
+    return panels.matrix(list(COSTS), names, fill, labels=left, titles=names, entries=entries)
 
 
 def fewer(
@@ -169,28 +164,13 @@ def _most(log: Log) -> float:
     return float(np.max(np.diff(bits[later]) / np.diff(rounds[later]))) / log.n
 
 
+online = partial(draw, [MVR, SYNC_MVR, ONLINE])
+three = partial(draw, [RANDK, PERMK, MARINA_PERMK])
+ON_LOSS = "the methods of Figure 3 on its published function, regularised logistic regression"
 FIGURES = [
     Figure("fig1", "DASHA against MARINA", FIG1, partial(draw, [DASHA, MARINA]), fig1),
     Figure("fig2", "DASHA-PAGE against VR-MARINA", FIG2, partial(draw, [PAGE, VR_MARINA]), fig2),
-    Figure(
-        "fig3",
-        "DASHA-MVR and DASHA-SYNC-MVR against VR-MARINA online",
-        FIG3,
-        partial(draw, [MVR, SYNC_MVR, ONLINE]),
-        fig3,
-    ),
-    Figure(
-        "fig3-logistic",
-        "the methods of Figure 3 on its published function, regularised logistic regression",
-        LOGISTIC,
-        partial(draw, [MVR, SYNC_MVR, ONLINE]),
-        fig3,
-    ),
-    Figure(
-        "permk",
-        "DASHA with PermK, without a theorem",
-        FIG4,
-        partial(draw, [RANDK, PERMK, MARINA_PERMK]),
-        permk,
-    ),
+    Figure("fig3", "DASHA-MVR and DASHA-SYNC-MVR against VR-MARINA online", FIG3, online, fig3),
+    Figure("fig3-logistic", ON_LOSS, LOGISTIC, online, fig3),
+    Figure("permk", "DASHA with PermK, without a theorem", FIG4, three, permk),
 ]

@@ -41,12 +41,8 @@ def draw(tables: list[Table]) -> Any:
 # place each target within 1% of the costs that decide, in 250 MB of logs.
 PAPER = ["run.rounds=40000", "run.log_every=10", "run.stop={}"]
 FIG1 = Grid("fig1", {"quick": [], "paper": PAPER})
-FIG2 = Grid(
-    "fig2",
-    {"quick": [], "paper": []},
-    files={"paper": "fig2-paper"},
-    instead={"cifar10-part": "generated"},
-)
+IMAGES = {"cifar10-part": "generated"}
+FIG2 = Grid("fig2", {"quick": [], "paper": []}, files={"paper": "fig2-paper"}, instead=IMAGES)
 EVIDENCE = Measurement(
     f"{__package__}.measure_evidence", "logs/marina-evidence", {"quick": 1000}, read
 )

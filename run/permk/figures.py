@@ -31,27 +31,16 @@ def pairs(n: int, k: int, bits: float) -> list[str]:
 
 
 PAIRS = pairs(10, 100, 125e6) + pairs(1000, 1, 1.28e6) + pairs(10_000, 1, 640e3)
-LONG = [
-    f"sweep.pair=[{', '.join(PAIRS)}]",
-    "run.log_every=100",
-    "sweep.run.seed=[1, 2, 3, 4, 5]",
-]
-PL = [
-    "problem.lambda=1e-4",
-    "method.stepsize.condition=PL",  # the steps of Theorems 5 and 7
-    "title=PermK paper, Figures 3, 5 and 7",
-    "sweep.folder=logs/permk-fig3",
-]
+LONG = [f"sweep.pair=[{', '.join(PAIRS)}]", "run.log_every=100", "sweep.run.seed=[1, 2, 3, 4, 5]"]
+PL = ["problem.lambda=1e-4", "method.stepsize.condition=PL"]  # the steps of Theorems 5 and 7
+PL += ["title=PermK paper, Figures 3, 5 and 7", "sweep.folder=logs/permk-fig3"]
 QUADRATIC = Grid("quadratic", {"quick": [], "paper": LONG})
 QUADRATIC_PL = Grid("quadratic", {"quick": PL, "paper": [*PL, *LONG]})
 NOISES = "sweep.problem.noise=[0.0, 0.05, 0.1, 0.2, 0.8]"
 TABLE4 = Grid("table4", {"quick": [], "paper": [NOISES]})
-PL_THEORY = [
-    "problem.lambda=1e-4",
-    'method.stepsize={ theory = 1.0, condition = "PL" }',  # Theorem 5
-    "title=PermK paper, Table 6",
-    "sweep.folder=logs/permk-table6",
-]
+THEOREM_5 = 'method.stepsize={ theory = 1.0, condition = "PL" }'
+PL_THEORY = ["problem.lambda=1e-4", THEOREM_5, "title=PermK paper, Table 6"]
+PL_THEORY += ["sweep.folder=logs/permk-table6"]
 TABLE6 = Grid("table4", {"quick": PL_THEORY, "paper": [*PL_THEORY, NOISES]})
 
 # As in the paper: all of MNIST, n = 1000, d = 25,088, K = 26, and its code's steps around the best.
@@ -62,14 +51,11 @@ STEPS = (
     '{method = {name = "ef21"}, compressor = {name = "topk", k = 26},'
     " steps = [0.25, 0.5, 1, 2, 4, 8]}",
 )
-ALL_OF_MNIST = [
-    "problem.workers=1000",
-    "problem.images=60000",
-    "problem.code_size=16",
-    "run.rounds=4000",
-    "run.stop={ paper_bits_up = 4.13e6, divergence = 1e4 }",  # 4000 rounds of EF21, 2000 of MARINA
-    f"sweep.pair=[{', '.join(STEPS)}]",
-]
+STOP = (
+    "run.stop={ paper_bits_up = 4.13e6, divergence = 1e4 }"  # 4000 rounds of EF21, 2000 of MARINA
+)
+ALL_OF_MNIST = ["problem.workers=1000", "problem.images=60000", "problem.code_size=16"]
+ALL_OF_MNIST += ["run.rounds=4000", STOP, f"sweep.pair=[{', '.join(STEPS)}]"]
 ONE = "sweep.run.seed=[1]"  # of Figures 8 to 10: 8 hours of a core. Figure 2 has three.
 THREE = "sweep.run.seed=[1, 2, 3]"
 GROUPS, TOPK = Grid("groups"), Grid("topk")
@@ -103,21 +89,12 @@ fig9 = partial(draw, "PermK paper, Figure 9", all_steps, ("permk", "randk"), (BI
 fig10 = partial(draw, "PermK paper, Figure 10", all_steps, ("permk", "topk"), (BITS,))
 
 against_randk_pl = partial(against_randk, table=6)
+ON_QUADRATICS = "MARINA with RandK and PermK, EF21 with TopK on quadratic tasks"
+BY_HOMOGENEITY = "PermK, RandK and TopK on the autoencoder by homogeneity"
+OF_SPLITS = "L_+ and L_± of linear regression over random splits of mg"
 FIGURES = [
-    Figure(
-        "fig1",
-        "MARINA with RandK and PermK, EF21 with TopK on quadratic tasks",
-        QUADRATIC,
-        best,
-        best_steps,
-    ),
-    Figure(
-        "fig2",
-        "PermK, RandK and TopK on the autoencoder by homogeneity",
-        MNIST_BARE,
-        fig2,
-        claimed.fig2,
-    ),
+    Figure("fig1", ON_QUADRATICS, QUADRATIC, best, best_steps),
+    Figure("fig2", BY_HOMOGENEITY, MNIST_BARE, fig2, claimed.fig2),
     Figure("fig3", "Figure 1 with lambda = 1e-4", QUADRATIC_PL, best, under_pl),
     Figure("fig4", "RandK and PermK over step sizes", QUADRATIC, with_randk, against_randk),
     Figure("fig5", "Figure 4 with lambda = 1e-4", QUADRATIC_PL, with_randk, against_randk_pl),
@@ -128,9 +105,7 @@ FIGURES = [
     Figure("fig10", "TopK and PermK on the autoencoder by step", MNIST, fig10, claimed.fig10),
     Figure("groups", "PermK in two groups with A and B", GROUPS, groups.draw, groups.claims),
     Figure("topk", "EF21 with TopK by K, up to K = d", TOPK, topk.draw, topk.claims),
-    Figure(
-        "mg", "L_+ and L_± of linear regression over random splits of mg", MG, mg.draw, mg.claims
-    ),
+    Figure("mg", OF_SPLITS, MG, mg.draw, mg.claims),
     Figure("table4", "RandK and PermK with the theory steps", TABLE4, theory, table_4),
     Figure("table6", "Table 4 under PL, with lambda = 1e-4", TABLE6, theory, table_6),
     Figure("table5", "the adaptive ratios of the autoencoder", TABLE5, table5.draw, table5.claims),

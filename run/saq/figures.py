@@ -1,9 +1,8 @@
 """Smoothness-aware quantization techniques, Appendix B."""
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from mpisim.analysis.claims import Claim
 from mpisim.analysis.study import Figure, Grid, Grids, Measurement
@@ -11,7 +10,7 @@ from mpisim.runs.log.reader import Log
 
 from . import claims, fig3, schemes, seconds, table2
 from .claims import LARGER, MOST, Comparison
-from .schemes import RIVAL, SPENT
+from .schemes import SPENT
 
 ROUNDS = ["run.rounds=5000", "run.log_every=10"]
 ALONE = ["run.ranks=2"]  # for which any machine has cores
@@ -32,8 +31,7 @@ TABLE2 = Grid("table2", {"quick": [], "paper": ROUNDS})
 PUBLISHED = ", as in the published code"
 
 
-@dataclasses.dataclass(frozen=True)
-class Shown:
+class Shown(NamedTuple):
     """A figure, for the paper's text and for its published code.
 
     Attributes
@@ -55,12 +53,11 @@ class Shown:
 
     def figures(self) -> Iterator[Figure]:
         """By the paper's text, with seconds, and by its published code."""
-        pair = (self.plus, RIVAL) if self.plus else ()
+        pair = (self.plus, DIANA) if self.plus else ()
         for prefix, suffix, source in (("", "", PAPER), ("code-", PUBLISHED, CODE)):
             name, title = prefix + self.name, self.title + suffix
-            draw: Any = partial(
-                schemes.draw, f"SAQ, Appendix {self.what}{suffix}", self.curves, pair
-            )
+            what = f"SAQ, Appendix {self.what}{suffix}"
+            draw: Any = partial(schemes.draw, what, self.curves, pair)
             yield Figure(name, title, source, draw, partial(self.claims, source is PAPER))
 
     def claims(self, timed: bool, logs: Sequence[Log]) -> Iterator[Claim]:
@@ -71,6 +68,11 @@ class Shown:
             yield claims.norms(source, self.norms, logs)
 
 
+DCGD, DIANA, BLOCKS = "DCGD (quant)", "DIANA (quant)", "DIANA (block quant)"
+DCGD_BLOCK_QUANT, DCGD_QUANT = "DCGD+ (block quant+)", "DCGD+ (quant+)"
+BLOCK_FIXED, BLOCK_QUANT = "DIANA+ (block quant)", "DIANA+ (block quant+)"
+FIXED, QUANT, RAND_TAU = "DIANA+ (quant)", "DIANA+ (quant+)", "DIANA+ (rand-τ+)"
+MATRICES = "smoothness matrices"
 # The captions of the appendix and its text number the figures differently; the names here are
 # those of the captions.
 SHOWN = [
@@ -79,67 +81,57 @@ SHOWN = [
         "DCGD+ and DIANA+ (block quant+) against DCGD and DIANA (quant)",
         "B.2: block quant+ against quant (Figure 4 by its caption, 6 in the text)",
         "B.2 (the caption's Figure 4, Figure 6 in the text)",
-        ("DCGD (quant)", "DIANA (quant)", "DCGD+ (block quant+)", "DIANA+ (block quant+)"),
+        (DCGD, DIANA, DCGD_BLOCK_QUANT, BLOCK_QUANT),
         (
-            Comparison("DCGD+ (block quant+)", "DCGD (quant)", "outperform", LARGER),
-            Comparison("DIANA+ (block quant+)", "DIANA (quant)", "outperform", LARGER),
+            Comparison(DCGD_BLOCK_QUANT, DCGD, "outperform", LARGER),
+            Comparison(BLOCK_QUANT, DIANA, "outperform", LARGER),
         ),
-        plus="DIANA+ (block quant+)",
-        norms="DIANA+ (block quant+)",
+        plus=BLOCK_QUANT,
+        norms=BLOCK_QUANT,
     ),
     Shown(
         "fig5",
         "what blocks and what smoothness matrices bring",
         "B.3: ablation of DIANA+ (block quant+), Figure 5",
         "B.3 and Figure 5",
-        ("DIANA (quant)", "DIANA (block quant)", "DIANA+ (block quant)", "DIANA+ (block quant+)"),
+        (DIANA, BLOCKS, BLOCK_FIXED, BLOCK_QUANT),
         (
-            Comparison(
-                "DIANA (block quant)", "DIANA (quant)", "iterations", brings="blocks", hedged=True
-            ),
-            Comparison(
-                "DIANA+ (block quant)",
-                "DIANA (block quant)",
-                "either",
-                brings="smoothness matrices",
-                hedged=True,
-            ),
-            Comparison(
-                "DIANA+ (block quant+)", "DIANA+ (block quant)", brings="varying levels of blocks"
-            ),
-            Comparison("DIANA+ (block quant+)", "DIANA (quant)", "both", brings="both"),
+            Comparison(BLOCKS, DIANA, "iterations", brings="blocks", hedged=True),
+            Comparison(BLOCK_FIXED, BLOCKS, "either", brings=MATRICES, hedged=True),
+            Comparison(BLOCK_QUANT, BLOCK_FIXED, brings="varying levels of blocks"),
+            Comparison(BLOCK_QUANT, DIANA, "both", brings="both"),
         ),
-        plus="DIANA+ (block quant+)",
+        plus=BLOCK_QUANT,
     ),
     Shown(
         "fig6",
         "DCGD+ and DIANA+ (quant+) against DCGD and DIANA (quant)",
         "B.2: quant+ against quant (Figure 6 by its caption, 7 in the text)",
         "B.2 (the captions' Figures 6 and 8, Figure 7 in the text)",
-        ("DCGD (quant)", "DIANA (quant)", "DCGD+ (quant+)", "DIANA+ (quant+)"),
+        (DCGD, DIANA, DCGD_QUANT, QUANT),
         (
-            Comparison("DCGD+ (quant+)", "DCGD (quant)", "significant", word="significantly"),
-            Comparison("DIANA+ (quant+)", "DIANA (quant)", "significant", word="significantly"),
+            Comparison(DCGD_QUANT, DCGD, "significant", word="significantly"),
+            Comparison(QUANT, DIANA, "significant", word="significantly"),
         ),
-        plus="DIANA+ (quant+)",
+        plus=QUANT,
     ),
     Shown(
         "fig7",
         "varying against fixed numbers of levels",
         "B.3: varying and fixed levels (Figure 7 by its caption, 6 in the text)",
         "B.3 (the caption's Figure 7, Figure 6 in the text)",
-        ("DIANA+ (quant)", "DIANA+ (quant+)"),
-        (Comparison("DIANA+ (quant+)", "DIANA+ (quant)", "varying", MOST),),
+        (FIXED, QUANT),
+        (Comparison(QUANT, FIXED, "varying", MOST),),
     ),
     Shown(
         "fig8",
         "quant+, block quant+ and the sparsification rand-tau+",
         "B.4: quantization and sparsification (Figure 8 in the text)",
         "B.4 (Figure 8 in the text; the caption there is that of Figure 6)",
-        ("DIANA+ (rand-τ+)", "DIANA+ (block quant+)", "DIANA+ (quant+)"),
+        (RAND_TAU, BLOCK_QUANT, QUANT),
         (
-            Comparison("DIANA+ (quant+)", "DIANA+ (rand-τ+)", "always", costs=SPENT),
-            Comparison("DIANA+ (block quant+)", "DIANA+ (rand-τ+)", "beats", LARGER, costs=SPENT),
+            Comparison(QUANT, RAND_TAU, "always", costs=SPENT),
+            Comparison(BLOCK_QUANT, RAND_TAU, "beats", LARGER, costs=SPENT),
         ),
     ),
 ]
