@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from mpisim.analysis import labels
+from mpisim.analysis import labels, style
 from mpisim.analysis.claims.comparing import TENTHS, digests, pairs, seed, value_at
 from mpisim.analysis.claims.judging import fewest, of_seeds
 from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, every, number, state
@@ -26,6 +27,13 @@ TEST_NORM = Named("test_grad_norm_sq", log=True, text="test gradient norm", of=n
 TEST_ACCURACY = Named("test_accuracy", log=False, text="test accuracy")
 TEST_ERROR = Named("test_accuracy", log=False, text="test error", of=lambda share: 1 - share)
 COSTS = {EPOCHS: "epochs", BITS: "bits"}
+# Of four methods, as the figures draw them; CD-Adam is the first.
+FOUR_LOOKS: tuple[tuple[str, Any], ...] = (
+    (style.COLOURS[0], "-"),
+    (style.COLOURS[1], (0, (4, 1.5))),
+    (style.COLOURS[2], (0, (1, 1.2))),
+    (style.COLOURS[3], (0, (5, 1.5, 1, 1.5))),
+)
 # What the paper says, word for word, by name, and by the number of a figure.
 QUOTES = quotes(__file__)
 
@@ -42,12 +50,8 @@ def by_seed(where: str, both: Pairs, ratios: np.ndarray, word: str, text: str = 
     """A ratio of each pair of runs, judged by the ``word``; ``text`` says what it is a ratio of."""
     least = fewest(log.duration for pair in both for log in pair)
     one = of_seeds(where, ratios.tolist(), word, least, text)
-    numbers = one.numbers | {
-        "median": float(np.median(ratios)),
-        "seeds": [seed(pair[0]) for pair in both],
-        "runs": digests(both),
-    }
-    return dataclasses.replace(one, numbers=numbers)
+    more = {"median": float(np.median(ratios)), "seeds": [seed(log) for log, _ in both]}
+    return dataclasses.replace(one, numbers=one.numbers | more | {"runs": digests(both)})
 
 
 def gone(method: str) -> Evidence:
@@ -88,11 +92,8 @@ def better(candidate: Runs, rival: Runs, y: Axis, x: Axis, word: str = "fewer") 
 def at_equal_cost(both: Pairs, x: Axis, y: Axis) -> tuple[list[float], list[list[float]]]:
     """What the cheaper run of each pair spent on x, and y of both runs there."""
     budgets = [min(float(x.values(log)[-1]) for log in pair) for pair in both]
-    ends = [
-        [value_at(log, y, x, budget) for log in pair]
-        for pair, budget in zip(both, budgets, strict=True)
-    ]
-    return budgets, ends
+    each = zip(both, budgets, strict=True)
+    return budgets, [[value_at(log, y, x, budget) for log in pair] for pair, budget in each]
 
 
 def ahead(one: Runs, other: Runs, x: Axis, y: Axis, share: float, word: str = "fewer") -> Evidence:
@@ -152,10 +153,8 @@ def times_fewer(less: Runs, more: Runs, x: Axis, y: Axis, wanted: float) -> Evid
     measured += f"; around {wanted:g} at {len(held)} of {len(levels)} levels"
     if 0 < len(held) < len(levels):
         measured += f", from {held[0].where} to {held[-1].where}"
-    by_target = {
-        f"{t:g}": one.numbers | {"verdict": one.verdict}
-        for t, one in zip(ratios, levels, strict=True)
-    }
+    judged = zip(ratios, levels, strict=True)
+    by_target = {f"{t:g}": one.numbers | {"verdict": one.verdict} for t, one in judged}
     numbers = {"start": start, "wanted": wanted, "by_target": by_target}
     return Evidence(where, measured, every(levels), numbers)
 
@@ -221,7 +220,7 @@ def claims_on_the_way(
     if number == 9:
         # At equal epochs: CD-Adam has ended before 1-bit Adam has sent its first rows' bits.
         text = "1-bit Adam's gradient norm is lower at first, and grows later"
-        both = each(ONE_BIT, CDADAM, lambda a, b: (_lower_then_up(a, b, EPOCHS, y) for y in NORMS))
+        both = each(ONE_BIT, CDADAM, lambda a, b: (_lower_then_up(a, b, y) for y in NORMS))
         yield state(text, QUOTES["diverges_9"], source, both)
     if number == 10:
         two = LOSS, ACCURACY
@@ -249,9 +248,9 @@ def similar(one: Runs, other: Runs, x: Axis, y: Axis) -> Evidence:
     return Evidence(y.label(one[0]), measured, every(rows), numbers)
 
 
-def _lower_then_up(one: Runs, other: Runs, x: Axis, y: Axis) -> Evidence:
+def _lower_then_up(one: Runs, other: Runs, y: Axis) -> Evidence:
     """Below ``other`` at first, and at the end above both ``other`` and its own least."""
-    first, both = ahead(one, other, x, y, FIRST), pairs(one, other)
+    first, both = ahead(one, other, EPOCHS, y, FIRST), pairs(one, other)
     if not both:
         return first
     least = [float(y.values(log).min()) for log, _ in both]

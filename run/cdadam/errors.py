@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from mpisim.analysis import labels, panels
+from mpisim.analysis import panels
 from mpisim.analysis.claims import Claim, Evidence, Verdict, clear, decided, state, value_at
 from mpisim.analysis.curves import ROUNDS, Axis, Named
 from mpisim.analysis.study import by_data, data_sets
 from mpisim.runs.log.reader import Log
 
 from .equal_cost import QUOTES
-from .logistic import CDADAM, LOOKS, ORDER, PLAIN, nu_of
+from .logistic import CDADAM, LOOKS, ORDER, PLAIN, entries, nu_of
 
 UP = Named("error_up", log=True, text="|ĝ − g|")
 DOWN = Named("error_down", log=True, text="|g̃ − ĝ|")
@@ -41,14 +41,9 @@ def draw(logs: list[Log]) -> Any:
                 panels.curve(panel, [groups[data, method]], ROUNDS, y, *LOOKS[method])
         panels.dress(panel, ROUNDS, y, ROUNDS.label(logs[0]))
 
+    left, title = [axis.text for axis in AXES], f"ν = {nu_of(logs[0]):g}"
     return panels.matrix(
-        AXES,
-        names,
-        fill,
-        labels=[axis.text for axis in AXES],
-        titles=names,
-        entries=panels.entries_of({labels.method(method): look for method, look in LOOKS.items()}),
-        title=f"ν = {nu_of(logs[0]):g}",
+        AXES, names, fill, labels=left, titles=names, entries=entries(), title=title
     )
 
 
@@ -66,19 +61,26 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
     yield state(text, QUOTES["feedback"], SECTION_4, growing)
 
 
+def _ends(groups: Groups, data: str, y: Named, *methods: str) -> list[float]:
+    """y at the end of the runs of these methods that are there."""
+    there = [groups[data, method] for method in methods if (data, method) in groups]
+    return [value_at(log, y, ROUNDS, float("inf")) for log in there]
+
+
 def _below(groups: Groups, data: str, y: Named) -> Evidence:
-    where = f"{data}, {y.text}"
-    if (data, CDADAM) not in groups or (data, FEEDBACK) not in groups:
+    where, ends = f"{data}, {y.text}", _ends(groups, data, y, CDADAM, FEEDBACK)
+    if len(ends) < 2:
         return Evidence(where, "no complete run of both", Verdict.UNDECIDED)
-    cdadam, other = (_end(groups[data, method], y) for method in (CDADAM, FEEDBACK))
+    cdadam, other = ends
     measured = f"{cdadam:.2g} and {other:.2g}"
     return Evidence(where, measured, clear(other / cdadam), {"median": other / cdadam})
 
 
 def _v(groups: Groups, data: str) -> Evidence:
-    if any((data, method) not in groups for method in (CDADAM, FEEDBACK, PLAIN)):
+    ends = _ends(groups, data, V, CDADAM, FEEDBACK, PLAIN)
+    if len(ends) < 3:
         return Evidence(data, "no complete run of all three", Verdict.UNDECIDED)
-    cdadam, other, plain = (_end(groups[data, method], V) for method in (CDADAM, FEEDBACK, PLAIN))
+    cdadam, other, plain = ends
     measured = f"error feedback {other:.2g}, CD-Adam {cdadam:.2g}, AMSGrad {plain:.2g}"
     above = clear(other / plain) is Verdict.HOLDS and clear(other / cdadam) is Verdict.HOLDS
     numbers = {"feedback": other, "own": cdadam, "plain": plain}
@@ -86,13 +88,9 @@ def _v(groups: Groups, data: str) -> Evidence:
 
 
 def _grows(groups: Groups, data: str) -> Evidence:
-    if (data, FEEDBACK) not in groups:
+    log = groups.get((data, FEEDBACK))
+    if log is None:
         return Evidence(data, "no complete run of error feedback", Verdict.UNDECIDED)
-    log = groups[data, FEEDBACK]
-    middle = value_at(log, V, ROUNDS, float(ROUNDS.values(log)[-1]) / 2)
-    ratio = _end(log, V) / middle
+    half, whole = float(ROUNDS.values(log)[-1]) / 2, float("inf")
+    ratio = value_at(log, V, ROUNDS, whole) / value_at(log, V, ROUNDS, half)
     return Evidence(data, f"{ratio:.2g} times", clear(ratio), {"median": ratio})
-
-
-def _end(log: Log, y: Named) -> float:
-    return value_at(log, y, ROUNDS, float("inf"))

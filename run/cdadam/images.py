@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mpisim.analysis import labels, panels, style
+from mpisim.analysis import labels, panels
 from mpisim.analysis.claims import Claim, Evidence, seed, state, undecided
 from mpisim.analysis.curves import EPOCHS, LOSS, NORM, Axis
 from mpisim.runs.labels import by_key
@@ -17,13 +17,8 @@ from mpisim.runs.log.reader import Log
 from . import equal_cost, pi
 from .equal_cost import ACCURACY, BITS, COSTS, QUOTES, TEST_ACCURACY, TEST_LOSS, TEST_NORM, Runs
 
-LOOKS: dict[str, tuple[str, Any]] = {
-    "cd-adam": (style.COLOURS[0], "-"),
-    "amsgrad": (style.COLOURS[1], (0, (4, 1.5))),
-    "ef21-2way": (style.COLOURS[2], (0, (1, 1.2))),
-    "1bit-adam": (style.COLOURS[3], (0, (5, 1.5, 1, 1.5))),
-}
 RIVALS = ("ef21-2way", "1bit-adam")
+LOOKS = dict(zip(("cd-adam", "amsgrad", *RIVALS), equal_cost.FOUR_LOOKS, strict=True))
 SENT = ("bits_up", "bits_down")
 Groups = dict[str, list[Log]]  # {method: its runs by seed}
 ALL: tuple[Axis, ...] = (LOSS, NORM, ACCURACY, TEST_LOSS, TEST_NORM, TEST_ACCURACY)
@@ -35,8 +30,7 @@ QUANTITIES: dict[str, tuple[str, Axis, Axis]] = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Statement:
+class Statement(NamedTuple):
     """The paper says that CD-Adam is better than rivals, in some ys, at equal x.
 
     ``better`` : {rival: the ys in which CD-Adam is better}; ``word``: by how much
@@ -68,8 +62,7 @@ def row_by_row(runs: Runs) -> list[Log]:
     return [dataclasses.replace(log, columns=log.columns | mean) for log in runs]
 
 
-@dataclasses.dataclass(frozen=True)
-class Curves:
+class Curves(NamedTuple):
     """What a figure shows of the runs of one network.
 
     Attributes

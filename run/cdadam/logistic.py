@@ -8,24 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.analysis import labels, panels, style
+from mpisim.analysis import labels, panels
 from mpisim.analysis.claims.comparing import compare, pairs, value_at
 from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, decided, number, state
 from mpisim.analysis.curves import ROUNDS, Axis, Named
 from mpisim.analysis.study import BestSteps, best_steps, by_data, data_sets, with_steps
 from mpisim.runs.log.reader import Log
 
-from .equal_cost import BITS, QUOTES, at_equal_cost, by_seed
+from .equal_cost import BITS, FOUR_LOOKS, QUOTES, at_equal_cost, by_seed
 
 ORDER = ("phishing", "mushrooms", "a9a", "w8a")
 SIGN, TOP_1 = "scaled-sign", "topk"  # of Figure 2, of Figure 4
 CDADAM, PLAIN, WORSE = "cd-adam", "amsgrad", ("ef-amsgrad", "naive-amsgrad")
-LOOKS: dict[str, tuple[str, Any]] = {
-    CDADAM: (style.COLOURS[0], "-"),
-    PLAIN: (style.COLOURS[1], (0, (4, 1.5))),
-    "ef-amsgrad": (style.COLOURS[2], (0, (1, 1.2))),
-    "naive-amsgrad": (style.COLOURS[3], (0, (5, 1.5, 1, 1.5))),
-}
+LOOKS = dict(zip((CDADAM, PLAIN, *WORSE), FOUR_LOOKS, strict=True))
 NORM = Named("grad_norm_sq", log=True, text="gradient norm", of=np.sqrt)
 SPREAD = "denominator_spread"
 
@@ -87,14 +82,13 @@ def draw(compressor: str, logs: list[Log]) -> Any:
         panels.dress(panel, x, NORM, x.label(logs[0]))
         panel.legend(fontsize=6, loc="upper left", bbox_to_anchor=(1, 1), handlelength=1)
 
-    return panels.matrix(
-        rows,
-        names,
-        fill,
-        labels=[f"ν = {nu:g}: {NORM.label(logs[0])}" for nu, _ in rows],
-        titles=names,
-        entries=panels.entries_of({labels.method(method): look for method, look in LOOKS.items()}),
-    )
+    left = [f"ν = {nu:g}: {NORM.label(logs[0])}" for nu, _ in rows]
+    return panels.matrix(rows, names, fill, labels=left, titles=names, entries=entries())
+
+
+def entries() -> list[panels.Entry]:
+    """The legend: the methods."""
+    return panels.entries_of({labels.method(method): look for method, look in LOOKS.items()})
 
 
 def spread(one: BestSteps) -> float:

@@ -42,8 +42,7 @@ def rows(logs: list[Log]) -> list[tuple[str, float, float, float, float]]:
 
 def _gradients(logs: list[Log]) -> float:
     """The median seconds of a round's gradients, of all runs."""
-    runs = of_method(logs, METHODS).values()
-    return statistics.median(_each(log, COMPUTED) for group in runs for log in group)
+    return statistics.median(_each(log, COMPUTED) for log in logs if log.attrs["method"] in METHODS)
 
 
 def _rest(log: Log) -> float:

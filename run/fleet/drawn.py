@@ -63,12 +63,10 @@ def claims(logs: Sequence[Log]) -> Iterator[Claim]:
         for country in COUNTRIES
     }
 
-    def claim(text: str, problem: str, less: str, more: str, word: str = "fewer") -> Claim:
-        evidence = [
-            ahead(country, table[problem, country][less], table[problem, country][more], word)
-            for country in COUNTRIES
-            if {less, more} <= table[problem, country].keys()
-        ]
+    def claim(text: str, problem: str, less: str, more: str) -> Claim:
+        each = ((country, table[problem, country]) for country in COUNTRIES)
+        both = ((country, of) for country, of in each if {less, more} <= of.keys())
+        evidence = [ahead(country, of[less], of[more]) for country, of in both]
         return state(f"{TITLES[problem]}: {text}", "", SOURCE, evidence)
 
     for problem in SAMPLE:
@@ -118,9 +116,8 @@ def claim_deadlines(logs: Sequence[Log]) -> Iterator[Claim]:
         tables = {country: table(logs, line, country) for country in COUNTRIES}
         for limit in (0.2, 0.1):
             evidence = [_faster(country, of[limit], of[FREE]) for country, of in tables.items()]
-            yield state(
-                f"{line.label}: a deadline of {limit:g} s saves time", "", SIMULATED, evidence
-            )
+            text = f"{line.label}: a deadline of {limit:g} s saves time"
+            yield state(text, "", SIMULATED, evidence)
     evidence = [
         _faster(country, *(table(logs, line, country)[FREE] for line in (THIRTY, EVERY)))
         for country in COUNTRIES

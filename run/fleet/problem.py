@@ -55,16 +55,12 @@ class Diagonal(mpisim.Problem, rows_of_points=True):
         self.every = np.column_stack([np.cos(angle), np.sin(angle)])  # s c_ij = C cosine - S sine
         self.turn = self.every[first : first + count]
 
-    def _parts(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """a (x - x*), and a (x - x* + z), what s c_ij multiplies."""
-        g = self.a * (x - self.target)
-        return g, g + self.a * self.z
-
     def _rows(self, x: np.ndarray, turn: np.ndarray) -> np.ndarray:
         out, common = np.empty((len(turn), self.d), self.dtype), None
         for i, (c, s) in enumerate(turn.tolist()):
             if x.ndim == 2 or common is None:
-                g, h = self._parts(x[i] if x.ndim == 2 else x)
+                g = self.a * ((x[i] if x.ndim == 2 else x) - self.target)
+                h = g + self.a * self.z  # what s c_ij multiplies
                 common = g, self.cosine * h, self.sine * h
             g, p, q = common
             out[i] = g + c * p - s * q

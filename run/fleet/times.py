@@ -19,13 +19,8 @@ from mpisim.runs.log.reader import Log
 TARGET = 1e-4
 DRAWS = 20
 COUNTRIES = ("US", "DE", "BR", "IN", "world")
-UP, SIGMA = (
-    ("30kbit/150kbit", "300kbit/1500kbit", "3mbit/15mbit", "30mbit/150mbit"),
-    (0.0, 0.5, 1.0, 1.5),
-)
 # Seconds of a sample on the median phone: of 14 features, and of a million weights.
 SAMPLE = {"a9a": 1e-5, "million": 0.1}
-DEADLINES = {"a9a": (None, 0.2, 0.1, 0.05), "million": (None, 300.0, 100.0, 30.0)}
 TITLES = {"a9a": "a9a: 123 weights, 100 clients", "million": "a million weights, 10 clients"}
 SOME = {"fedavg": "FedAvg, 30%", "pp-marina": "PP-MARINA, 30%"}  # of the clients take part
 METHODS = (
@@ -142,7 +137,7 @@ def simulated(log: Log) -> float:
     return float("inf") if at is None else float(log.columns["simulated_seconds"][at])
 
 
-def ahead(where: str, less: Times, more: Times, word: str = "fewer") -> Evidence:
+def ahead(where: str, less: Times, more: Times) -> Evidence:
     """Whether ``less`` takes less time than ``more`` on the fleets that both have.
 
     A ratio for each run: the geometric mean over its fleets, as these share what the run drew.
@@ -153,7 +148,7 @@ def ahead(where: str, less: Times, more: Times, word: str = "fewer") -> Evidence
     text = f"{less.median:.3g} s and {more.median:.3g} s"
     runs = by_key(both, lambda j: j % min(less.runs, more.runs))
     logs = [[np.log(more.seconds[j] / less.seconds[j]) for j in fleets] for fleets in runs.values()]
-    evidence = of_seeds(where, [float(np.exp(np.mean(one))) for one in logs], word, text=text)
+    evidence = of_seeds(where, [float(np.exp(np.mean(one))) for one in logs], "fewer", text=text)
     behind = {Verdict.HOLDS: more.edge, Verdict.FAILS: less.edge}  # a better step may change it
     if behind.get(evidence.verdict, less.edge or more.edge):
         return Evidence(where, f"{evidence.measured}, at an edge of the steps", Verdict.UNDECIDED)

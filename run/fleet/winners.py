@@ -13,22 +13,11 @@ from mpisim.analysis.claims.verdicts import WORST
 from mpisim.runs.log.reader import Log
 
 from .drawn import SOURCE
-from .times import (
-    COUNTRIES,
-    DEADLINES,
-    METHODS,
-    SAMPLE,
-    SIGMA,
-    SOME,
-    TITLES,
-    UP,
-    Times,
-    ahead,
-    name,
-    rivals,
-    times,
-)
+from .times import COUNTRIES, METHODS, SAMPLE, SOME, TITLES, Times, ahead, name, rivals, times
 
+UP = ("30kbit/150kbit", "300kbit/1500kbit", "3mbit/15mbit", "30mbit/150mbit")
+SIGMA = (0.0, 0.5, 1.0, 1.5)
+DEADLINES = {"a9a": (None, 0.2, 0.1, 0.05), "million": (None, 300.0, 100.0, 30.0)}
 Cells = Mapping[tuple[str, str], list[Times]]  # (x, y): the methods that get there, fastest first
 COLOURS = dict(
     zip(METHODS, (*style.COLOURS[:7], "#b0d060", "#7f4f24", "#9d4edd", style.GREY), strict=True)
@@ -55,11 +44,9 @@ def links_of(logs: Sequence[Log], problem: str) -> Cells:
 def countries_of(logs: Sequence[Log], problem: str) -> Cells:
     """By deadline and by country."""
     return {
-        (limit_text(limit), country): _fastest_first(
-            problem, times(logs, problem, f"mlab:{country}", deadline=limit)
-        )
-        for limit in DEADLINES[problem]
-        for country in COUNTRIES
+        (limit_text(t), c): _fastest_first(problem, times(logs, problem, f"mlab:{c}", deadline=t))
+        for t in DEADLINES[problem]
+        for c in COUNTRIES
     }
 
 
@@ -159,10 +146,7 @@ def claim_countries(logs: Sequence[Log]) -> Iterator[Claim]:
         cells = countries_of(logs, problem)
         yield from _claims(problem, cells, "in all countries, with all deadlines")
         limit = limit_text(DEADLINES[problem][2])
-        evidence = [
-            ahead(country, cells[limit, country][0], cells["none", country][0])
-            for country in COUNTRIES
-        ]
+        evidence = [ahead(c, cells[limit, c][0], cells["none", c][0]) for c in COUNTRIES]
         text = f"a deadline of {limit} saves time, if what it leaves out is not missed"
         yield state(f"{TITLES[problem]}: {text}", "", SOURCE, evidence)
 

@@ -86,15 +86,11 @@ def draw(logs: list[Log]) -> Any:
         if keys:
             panels.dress(panel, row[2], GRADIENT, row[2].label(groups[keys[0]][0]))
 
-    return panels.matrix(
-        ROWS,
-        names,
-        fill,
-        labels=[f"{pair}\n{GRADIENT.label(logs[0])}" for pair in versus],
-        titles=names,
-        entries=panels.colours_of((f"K = {k}", COLOURS.get(k, "black")) for k in counts)
-        + panels.dashes_of({f"(VR-){name}": DASHES[name.lower()] for name in ("MARINA", "DIANA")}),
-    )
+    left = [f"{pair}\n{GRADIENT.label(logs[0])}" for pair in versus]
+    entries = panels.colours_of((f"K = {k}", COLOURS.get(k, "black")) for k in counts)
+    dashes = {f"(VR-){name}": DASHES[name.lower()] for name in ("MARINA", "DIANA")}
+    entries += panels.dashes_of(dashes)
+    return panels.matrix(ROWS, names, fill, labels=left, titles=names, entries=entries)
 
 
 def claims(logs: list[Log]) -> Iterator[Claim]:

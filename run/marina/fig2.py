@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from mpisim.analysis import labels, panels, style
 from mpisim.analysis.claims.comparing import DECADES, TENTHS, Targets, compare
@@ -20,8 +20,7 @@ BITS = Axis("bits_up", log=True)  # uncompressed runs send 10 to 100 times as ma
 COSTS = {EPOCHS: "sample gradients", BITS: "bits"}
 
 
-@dataclasses.dataclass(frozen=True)
-class Accuracy:
+class Accuracy(NamedTuple):
     """What falls: its axis, and the targets."""
 
     axis: Axis

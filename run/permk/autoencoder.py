@@ -26,19 +26,14 @@ LOOKS: dict[str, tuple[str, Any]] = {
     "randk": (style.COLOURS[1], (0, (1, 1.2))),
     "topk": (style.COLOURS[0], (0, (4, 1.5))),
 }
-F = "loss"
 # Bits as the paper counts them, without TopK's indices; and those that were really sent.
 BITS, SENT = Axis("paper_bits_up", log=False), Axis("bits_up", log=False)
-LOSS = Axis(F, log=True)
+LOSS = Axis("loss", log=True)
 GAP = Axis("suboptimality", log=True)  # f(x^k) - f(x*): the regulariser's share of f(x*) is large
 AXES = {"paper_bits_up": "bits per worker, without indices", "bits_up": "bits sent per worker"}
 
-BESIDE = {
-    "loc": "upper left",
-    "bbox_to_anchor": (0.98, 1.0),
-    "handlelength": 1.4,
-    "labelspacing": 0.3,
-}
+BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0.98, 1.0)}
+BESIDE |= {"handlelength": 1.4, "labelspacing": 0.3}
 
 Panel = tuple[float, float]  # lambda, p-hat
 Groups = dict[Panel, dict[str, BestSteps]]
@@ -75,15 +70,11 @@ def draw(
         curves(panel, groups, (lambda_, p), names, bits)
         panels.dress(panel, bits, LOSS, AXES[bits.name] if lambda_ == lambdas[-1] else "")
 
-    return panels.matrix(
-        rows,
-        ps,
-        fill,
-        labels=[f"λ = {lambda_:g}\n{LOSS.label(logs[0])}" for _, lambda_ in rows],
-        titles=[rf"$\hat{{p}}$ = {p:g}" for p in ps],
-        entries=panels.entries_of({PAIRS[name]: LOOKS[name] for name in names}),
-        title=f"{title}: {_setting(logs, groups)}",
-    )
+    labels = [f"λ = {lambda_:g}\n{LOSS.label(logs[0])}" for _, lambda_ in rows]
+    titles = [rf"$\hat{{p}}$ = {p:g}" for p in ps]
+    entries = panels.entries_of({PAIRS[name]: LOOKS[name] for name in names})
+    title = f"{title}: {_setting(logs, groups)}"
+    return panels.matrix(rows, ps, fill, labels=labels, titles=titles, entries=entries, title=title)
 
 
 def _setting(logs: Sequence[Log], groups: Groups) -> str:

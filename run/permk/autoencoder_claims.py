@@ -53,17 +53,17 @@ def fig9(logs: Sequence[Log]) -> Iterator[Claim]:
     """PermK is better than RandK everywhere, and tolerates larger steps."""
     groups = tuned(logs, WITH_RANDK)
     yield _ahead(groups, groups, WITH_RANDK, QUOTES["in_all"])
-    steps = [larger_steps(groups, panel, "randk") for panel in groups]
+    steps = [_steps(groups, panel, "randk", clear) for panel in groups]
     yield state("PermK tolerates larger steps than RandK, as in A.3", *QUOTES["reproduce"], steps)
 
 
 def fig10(logs: Sequence[Log]) -> Iterator[Claim]:
     """PermK is ahead where shards are alike; TopK where they are not and lambda is small."""
     groups = tuned(logs, WITH_TOPK)
-    larger = [larger_steps(groups, panel, "topk") for panel in _alike(groups)]
+    larger = [_steps(groups, panel, "topk", clear) for panel in _alike(groups)]
     yield state("PermK tolerates larger steps than TopK", *QUOTES["tolerates"], larger)
     yield _ahead(groups, _alike(groups), WITH_TOPK, QUOTES["tolerates"])
-    same = [same_steps(groups, panel, "topk") for panel in _unlike(groups)]
+    same = [_steps(groups, panel, "topk", _close) for panel in _unlike(groups)]
     yield state("PermK tolerates about the same steps as TopK", *QUOTES["same_steps"], same)
     small = [panel for panel in _unlike(groups) if panel[0] <= SMALL]
     yield _ahead(groups, small, ("topk", "permk"), QUOTES["same_steps"])
@@ -103,17 +103,13 @@ def where(panel: Panel) -> str:
     return f"λ = {panel[0]:g}, p-hat = {panel[1]:g}"
 
 
-def larger_steps(groups: Groups, panel: Panel, other: str) -> Evidence:
-    """Whether PermK tolerates larger steps than ``other``, by powers of two; equal is a tie."""
-    return _steps(groups, panel, other, clear)
-
-
-def same_steps(groups: Groups, panel: Panel, other: str) -> Evidence:
-    """Whether PermK and ``other`` tolerate about the same steps, on a grid of powers of 2."""
-    return _steps(groups, panel, other, lambda ratio: decided(1 / CLOSE <= ratio <= CLOSE))
+def _close(ratio: float) -> Verdict:
+    """About the same steps, on a grid of powers of 2."""
+    return decided(1 / CLOSE <= ratio <= CLOSE)
 
 
 def _steps(groups: Groups, panel: Panel, other: str, rule: Callable[[float], Verdict]) -> Evidence:
+    """The ``rule`` on the largest steps that PermK and ``other`` tolerate; `clear`: larger ones."""
     largest = _tolerated(groups, panel, "permk"), _tolerated(groups, panel, other)
     rival = groups[panel].get(other)
     if rival and largest[1] == rival.tried[-1]:

@@ -28,14 +28,8 @@ BITS_LOG = Axis("paper_bits_up", log=True)  # for few workers, whose large share
 TITLE = "the steps that are best to where all three methods get; claims compare two at a time"
 FEW = 10
 FAR = 1e-4  # of |grad f(x^0)|^2: a step that ends below it is tolerated
-TIGHT: dict[str, Any] = {
-    "handlelength": 1.6,
-    "borderaxespad": 0.1,
-    "labelspacing": 0.2,
-    "columnspacing": 0.7,
-    "handletextpad": 0.3,
-    "framealpha": 0.7,
-}
+TIGHT: dict[str, Any] = {"handlelength": 1.6, "borderaxespad": 0.1, "labelspacing": 0.2}
+TIGHT |= {"columnspacing": 0.7, "handletextpad": 0.3, "framealpha": 0.7}
 
 
 Task = tuple[int, float]  # n, noise
@@ -93,14 +87,12 @@ def draw(shown: dict[str, int], logs: list[Log]) -> Any:
         if n == sizes[-1]:
             panel.set_xlabel("bits per worker, without indices")
 
+    labels = [f"n = {n}\n{GRADIENT.label(logs[0])}" for n in sizes]
+    titles = [f"noise {noise:g}" for noise in noises]
+    entries = [(METHODS[name], _look(name, 0)) for name in shown]
+    title = TITLE if len(shown) > 2 else ""
     return panels.matrix(
-        sizes,
-        noises,
-        fill,
-        labels=[f"n = {n}\n{GRADIENT.label(logs[0])}" for n in sizes],
-        titles=[f"noise {noise:g}" for noise in noises],
-        entries=[(METHODS[name], _look(name, 0)) for name in shown],
-        title=TITLE if len(shown) > 2 else "",
+        sizes, noises, fill, labels=labels, titles=titles, entries=entries, title=title
     )
 
 
@@ -130,9 +122,5 @@ def _panel(panel: Any, methods: dict[str, BestSteps], shown: dict[str, int], bit
 
 def _look(name: str, place: int) -> dict[str, Any]:
     colour, dash = LOOKS[name]
-    return {
-        "color": colour,
-        "linestyle": dash,
-        "alpha": (1.0, 0.55, 0.3)[place],
-        "linewidth": 1.6 if place == 0 else 1.1,
-    }
+    alpha, linewidth = ((1.0, 1.6), (0.55, 1.1), (0.3, 1.1))[place]
+    return {"color": colour, "linestyle": dash, "alpha": alpha, "linewidth": linewidth}

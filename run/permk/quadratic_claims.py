@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, number, state
 from mpisim.analysis.study import QUESTION, BestSteps
@@ -45,7 +45,8 @@ def against_randk(logs: list[Log], table: int = 4) -> Iterator[Claim]:
     yield _ahead(groups, groups, WITH_RANDK, QUOTES["behaves"])
     larger = [_larger_steps(task, methods) for task, methods in groups.items()]
     yield state("PermK tolerates larger steps than RandK", *QUOTES["behaves"], larger)
-    by_size = [one for noise in _noises(groups) for one in _by_n(groups, noise)]
+    each = (gains(f"noise {noise:g}", _of_noise(groups, noise)) for noise in _noises(groups))
+    by_size = chain.from_iterable(each)
     yield state("PermK saves the more, the larger n", *QUOTES["increases"], by_size)
     yield _more_by_size(groups, table)
 
@@ -135,11 +136,6 @@ def _by_noise(groups: Groups, n: int) -> list[Evidence]:
     ends = dict.fromkeys((noises[0], noises[-1]))
     tasks = {f"noise {noise:g}": compared(groups, (n, noise), "permk", "randk") for noise in ends}
     return gains(f"n = {n}", tasks)
-
-
-def _by_n(groups: Groups, noise: float) -> list[Evidence]:
-    """Whether PermK gains more over RandK with each larger n, at one target."""
-    return gains(f"noise {noise:g}", _of_noise(groups, noise))
 
 
 def _by_size(groups: Groups, noise: float, table: int) -> list[Evidence]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,15 +16,14 @@ from mpisim.analysis.curves import Axis
 from mpisim.analysis.study import data_sets, quotes
 from mpisim.runs.log.reader import Log
 
-from .schemes import BYTES, COSTS, ERROR, MEGABYTE, RIVAL, ROUNDS, Groups, break_even, runs
+from .schemes import BYTES, COSTS, ERROR, MEGABYTE, RIVAL, ROUNDS, Groups, break_even, first, runs
 
 TARGETS = DECADES[:3]  # 0.1, 0.01, 1e-3 of |x^0 - x*|^2
 WORD = 32  # bits of a norm, as the paper charges it
 QUOTES = quotes(__file__)
 
 
-@dataclasses.dataclass(frozen=True)
-class Where:
+class Where(NamedTuple):
     """On which data sets the paper says something.
 
     Attributes
@@ -157,5 +157,5 @@ def _norms(where: str, log: Log) -> Evidence:
 
 def _where(groups: Groups, data: str, cost: Axis = ROUNDS) -> str:
     """With d; for seconds also n, as their runs may have fewer workers than the others."""
-    log = next(chosen[0] for (name, _), chosen in groups.items() if name == data)
+    log = first(groups, data)
     return f"{data} (d = {log.attrs['dimension']}" + f", n = {log.n}" * cost.timed + ")"

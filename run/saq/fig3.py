@@ -6,10 +6,9 @@ is drawn.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
@@ -39,8 +38,7 @@ SURE = 1e-3  # p-value of a rank correlation that is there
 ROUNDED_UP = 2  # the logarithms of E.1 are whole bits in a message
 
 
-@dataclasses.dataclass(frozen=True)
-class Measured:
+class Measured(NamedTuple):
     """|h^-1|, shape (1000,), and bits {code: (lambdas, densities, 1000)}, means over x.
 
     support : the same shape, 31 + log d + log C(d, n0) + d - n0 of Appendix E.1
@@ -64,12 +62,9 @@ def read(folder: Path) -> Measured:
 
 def _measured(path: Path) -> Measured:
     with h5py.File(path, "r", locking=False) as file:
-        return Measured(
-            file["inverse_norm"][:],
-            {code: file[f"bits/{code}"][:] for code in CODES},
-            file["support"][:],
-            int(file.attrs["vectors"]),
-        )
+        norm, support = file["inverse_norm"][:], file["support"][:]
+        bits = {code: file[f"bits/{code}"][:] for code in CODES}
+        return Measured(norm, bits, support, int(file.attrs["vectors"]))
 
 
 def draw(measured: Measured) -> Any:
@@ -122,19 +117,15 @@ def _correlated(measured: Measured, a: int, b: int) -> Evidence:
     elias = correlations["elias"]
     listed = ", ".join(f"{CODES[code]} {rank:.2f}" for code, rank in ranks.items())
     more = float(np.median(measured.bits["elias"][a, b] / measured.bits["none"][a, b])) - 1
-    return Evidence(
-        f"λ = {LAMBDAS[a]}, density {DENSITIES[b]}",
-        f"Spearman's rank correlation: {listed}; Elias takes {more:.0%} more than the empirical"
-        " entropy",
-        decided(elias.statistic > 0 and elias.pvalue < SURE),
-        {"spearman": ranks, "p_value": float(elias.pvalue), "elias_above_entropy": more},
-    )
+    text = f"Spearman's rank correlation: {listed}; Elias takes {more:.0%} more than the empirical"
+    numbers = {"spearman": ranks, "p_value": float(elias.pvalue), "elias_above_entropy": more}
+    grow = decided(elias.statistic > 0 and elias.pvalue < SURE)
+    return Evidence(f"λ = {LAMBDAS[a]}, density {DENSITIES[b]}", f"{text} entropy", grow, numbers)
 
 
 def _bounded(measured: Measured, a: int) -> Evidence:
     bound = measured.support + measured.inverse_norm + ROUNDED_UP
     share = float((measured.bits["e1"][a] / bound[a]).max())
     listed = f"{share:.3f} of it at most, over all h and densities, means over {measured.vectors}"
-    return Evidence(
-        f"λ = {LAMBDAS[a]}", f"{listed} vectors", decided(share <= 1), {"largest_share": share}
-    )
+    numbers = {"largest_share": share}
+    return Evidence(f"λ = {LAMBDAS[a]}", f"{listed} vectors", decided(share <= 1), numbers)

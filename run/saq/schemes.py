@@ -16,7 +16,7 @@ R and R_+ being the rounds until the same error, and b and b_+ the bits of a rou
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -93,10 +93,9 @@ def runs(logs: Sequence[Log], cost: Axis = ROUNDS) -> Groups:
     return grouped(chosen, lambda log: (str(log.config["problem"]["data"]), label(log)), ORDER)
 
 
-def dimension(groups: Iterable[Groups], data: str) -> int:
-    """d of a data set."""
-    logs = (chosen[0] for one in groups for (name, _), chosen in one.items() if name == data)
-    return int(next(logs).attrs["dimension"])
+def first(groups: Groups, data: str) -> Log:
+    """A run on a data set."""
+    return next(logs[0] for (name, *_), logs in groups.items() if name == data)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,9 +142,7 @@ def break_even(plus: Sequence[Log], rival: Sequence[Log], cost: Axis) -> BreakEv
         return None
     points = [measured(a, b, cost) for a, b in both]
     reached = [one for one in points if one is not None]
-    place = None
-    if len(reached) == len(points):
-        place = _median([one for one, _ in reached])
+    place = _median([at for at, _ in reached]) if len(reached) == len(points) else None
     spent = float(np.median([spent for _, spent in reached])) if place else NAN
     rounds = min(int(b.column("round")[-1]) for _, b in both)
     return BreakEven(_median([predicted(a, b, cost) for a, b in both]), place, spent, rounds)
@@ -203,7 +200,8 @@ def draw(title: str, shown: Sequence[str], pair: Sequence[str], logs: Sequence[L
     ``pair``: DIANA+ and its rival, whose break-even in megabytes is told; empty for none
     """
     groups = {cost: group for cost in DRAWN if (group := runs(logs, cost))}
-    names = data_sets(by_data({key: None for group in groups.values() for key in group}, ORDER))
+    every = {key: logs for group in groups.values() for key, logs in group.items()}
+    names = data_sets(by_data(every, ORDER))
 
     def fill(panel: Any, cost: Axis, data: str) -> None:
         here = {curve: group for curve in shown if (group := groups[cost].get((data, curve)))}
@@ -219,14 +217,11 @@ def draw(title: str, shown: Sequence[str], pair: Sequence[str], logs: Sequence[L
             plus, rival = pair
             _mark(panel, break_even(here[plus], here[rival], cost))
 
+    rows, left = list(groups), [RATIO] * len(groups)
+    titles = [f"{name}, d = {first(every, name).attrs['dimension']}" for name in names]
+    entries = panels.entries_of({curve: LOOKS[curve] for curve in shown})
     return panels.matrix(
-        list(groups),
-        names,
-        fill,
-        labels=[RATIO] * len(groups),
-        titles=[f"{name}, d = {dimension(groups.values(), name)}" for name in names],
-        entries=panels.entries_of({curve: LOOKS[curve] for curve in shown}),
-        title=title,
+        rows, names, fill, labels=left, titles=titles, entries=entries, title=title
     )
 
 

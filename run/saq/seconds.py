@@ -15,17 +15,10 @@ from mpisim.comm.clock import PHASES
 from mpisim.comm.links import parse
 from mpisim.runs.log.reader import Log
 
-from .schemes import ERROR, LOOKS, RATIO, SECONDS, Groups, dimension, runs
+from .schemes import ERROR, LOOKS, RATIO, SECONDS, Groups, first, runs
 
-SHOWN = (
-    "DCGD (quant)",
-    "DIANA (quant)",
-    "DCGD+ (block quant+)",
-    "DIANA+ (block quant+)",
-    "DCGD+ (quant+)",
-    "DIANA+ (quant+)",
-    "DIANA+ (rand-τ+)",
-)
+ABLATIONS = ("DIANA (block quant)", "DIANA+ (block quant)", "DIANA+ (quant)")
+SHOWN = [scheme for scheme in LOOKS if scheme not in ABLATIONS]
 LINKS = {"1 Gbit/s": "1gbit", "100 Mbit/s": "100mbit", "10 Mbit/s": "10mbit"}
 MODELLED = {
     f"modelled seconds, {text}": ModelledSeconds("seconds", log=True, links=parse(link))
@@ -41,7 +34,7 @@ def draw(logs: Sequence[Log]) -> Any:
     names = data_sets(groups)
     figure, grid = panels.grid(1 + len(COSTS), len(names))
     for number, (column, data) in enumerate(zip(grid.T, names, strict=True)):
-        column[0].set_title(f"{data}, d = {dimension([groups], data)}")
+        column[0].set_title(f"{data}, d = {first(groups, data).attrs['dimension']}")
         _phases(column[0], groups, data, named=number == 0)
         for panel, (text, cost) in zip(column[1:], COSTS.items(), strict=True):
             for scheme in SHOWN:
@@ -63,10 +56,8 @@ def _phases(panel: Any, groups: Groups, data: str, named: bool) -> None:
     """A bar for each scheme: mean milliseconds of a round by phase, on the slowest path."""
     schemes = [scheme for scheme in SHOWN if any(label == scheme for _, label in groups)]
     places = [place for place, scheme in enumerate(schemes) if (data, scheme) in groups]
-    spent = [
-        np.mean([plot.per_round(log) for log in groups[data, schemes[place]]], axis=0)
-        for place in places
-    ]
+    here = (groups[data, schemes[place]] for place in places)
+    spent = [np.mean([plot.per_round(log) for log in logs], axis=0) for logs in here]
     left = np.zeros(len(places))
     for phase, widths in zip(PHASES, np.transpose(spent) / MILLISECOND, strict=True):
         panel.barh(places, widths, 0.7, left=left, color=plot.COLOURS[phase])

@@ -139,10 +139,7 @@ def _negligible(name: str, log: Log) -> Evidence:
     """
     before, each = float(BYTES.values(log)[0]), each_round(log, BYTES)
     total, enough = before + ROUNDS * each, before / (CLEAR - 1) / each
-    return Evidence(
-        name,
-        f"{before / total:.1%} of {number(total)} megabytes;"
-        f" negligible from round {enough:,.0f} on",
-        decided(enough <= ROUNDS),
-        {"share": before / total, "negligible_from_round": enough},
-    )
+    text = f"{before / total:.1%} of {number(total)} megabytes"
+    numbers = {"share": before / total, "negligible_from_round": enough}
+    text += f"; negligible from round {enough:,.0f} on"
+    return Evidence(name, text, decided(enough <= ROUNDS), numbers)
