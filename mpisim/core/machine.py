@@ -112,8 +112,15 @@ def usable_cores() -> frozenset[int]:
 
 
 # The rank in the job: Open MPI, PMIx, MPICH and others with PMI, MVAPICH, Slurm, PALS, Flux.
-RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK")
-RANKS += ("SLURM_PROCID", "PALS_RANKID", "FLUX_TASK_RANK")
+RANKS = (
+    "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK",
+    "PMI_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "SLURM_PROCID",
+    "PALS_RANKID",
+    "FLUX_TASK_RANK",
+)
 SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 
 
