@@ -16,6 +16,7 @@ from mpisim.comm.network import LazyUpload, Upload
 from mpisim.comm.star import Star
 from mpisim.compressors.base import Compressor
 from mpisim.core.arrays import is_tensor, to_host
+from mpisim.core.lazy_rows import LazyRows
 from mpisim.wire.base import Message
 
 # What poison marks, by the 22 bits of a float32 that follow those of every quiet NaN.
@@ -65,8 +66,14 @@ class DebugStar(Star):
         """The method's lines of this round have run."""
         self._estimating = False
 
-    def compress(self, compressor: Compressor, v: Any, *args: Any, **kwargs: Any) -> Upload:
-        upload = super().compress(compressor, v, *args, **kwargs)
+    def compress(
+        self,
+        compressor: Compressor,
+        v: np.ndarray | LazyRows,
+        purpose: str = "up",
+        clients: np.ndarray | None = None,
+    ) -> Upload:
+        upload = super().compress(compressor, v, purpose, clients)
         writeable = is_tensor(v) or (isinstance(v, np.ndarray) and v.flags.writeable)
         if writeable and not self._kept(v):
             self._sent[upload] = v

@@ -33,17 +33,19 @@ class DebugOracle(Oracle):
         super().__init__(*args)
         self.results: list[Any] = []
 
-    def gradients(self, *args: Any, **kwargs: Any) -> np.ndarray:
-        return self._remembered(super().gradients(*args, **kwargs))
+    def gradients(self, x: np.ndarray, clients: np.ndarray | None = None) -> np.ndarray:
+        return self._remembered(super().gradients(x, clients))
 
-    def batch_gradients(self, *args: Any, **kwargs: Any) -> np.ndarray:
-        return self._remembered(super().batch_gradients(*args, **kwargs))
+    def batch_gradients(
+        self, x: np.ndarray, batch: np.ndarray, clients: np.ndarray | None = None
+    ) -> np.ndarray:
+        return self._remembered(super().batch_gradients(x, batch, clients))
 
-    def batch_changes(self, *args: Any, **kwargs: Any) -> np.ndarray:
-        return self._remembered(super().batch_changes(*args, **kwargs))
+    def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return self._remembered(super().batch_changes(x, y, batch))
 
-    def hessians(self, *args: Any, **kwargs: Any) -> np.ndarray:
-        return self._remembered(super().hessians(*args, **kwargs))
+    def hessians(self, x: np.ndarray, clients: np.ndarray | None = None) -> np.ndarray:
+        return self._remembered(super().hessians(x, clients))
 
     def _remembered(self, result: Any) -> Any:
         self.results.append(result)

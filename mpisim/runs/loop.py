@@ -136,7 +136,8 @@ class Loop:
         A checkpoint comes before the row, as metrics may count the rows that they measure.
         """
         x, evaluator, signal = self.state.evaluated(), self.state.evaluator, self.signals.received
-        row, signal, due = evaluator.row(k, x, signal, self._checkpoint_due())
+        due, reference = self._checkpoint_due(), self.setup.reference
+        row, signal, due = evaluator.row(k, x, signal, due, reference)
         status, stopped_by = self._status(row, logged, signal)
         if status or due:
             self.save()

@@ -67,22 +67,14 @@ class Metric(Stateful, Observer, ABC):
         """A copy for a run, with all of the above."""
         return self._bind(**context)
 
-    def _mean(
-        self,
-        rows: np.ndarray | LazyRows,
-        add: Callable[..., None] = add_rows,
-        size: int | None = None,
-    ) -> np.ndarray:
-        """The mean of rows (m, d) over all workers, (d,), on every rank. Collective.
-
-        add : adds what the mean is of, ``size`` numbers, for some rows; the rows unless given
-        """
+    def _mean(self, rows: np.ndarray | LazyRows) -> np.ndarray:
+        """The mean of rows (m, d) over all workers, (d,), on every rank. Collective."""
 
         def fold(total: np.ndarray) -> None:
             for _, block in row_blocks(rows):
-                add(total, block)
+                add_rows(total, block)
 
-        total = np.zeros(size or self.problem.d)
+        total = np.zeros(self.problem.d)
         self.star.relay(total, fold)
         return total / self.star.n
 
@@ -185,11 +177,7 @@ class Evaluator:
     gradients of the last row, which are computed before the common start. An ``explicit`` problem
     knows f, so gradient and loss are left out. If some workers attack, f is the mean over the
     others.
-
-    reference : x* and f(x*), where they are known
     """
-
-    reference: tuple[np.ndarray, float] | None = None
 
     def __init__(self, star: Star, oracle: Oracle, metrics: Sequence[Metric] = ()):
         self.star, self.oracle, self.clock, self.metrics = star, oracle, star.clock, metrics
@@ -201,8 +189,18 @@ class Evaluator:
         self._good = None if bad is None else ~bad[star.first : star.first + star.m]
         self._count = star.n if bad is None else star.n - int(bad.sum())
 
-    def row(self, k: int, x: np.ndarray, signal: int, checkpoint: bool) -> Evaluation:
-        """The row of x^k. Collective; only rank 0's ``checkpoint`` counts. Leaves EVALUATE on."""
+    def row(
+        self,
+        k: int,
+        x: np.ndarray,
+        signal: int,
+        checkpoint: bool,
+        reference: tuple[np.ndarray, float] | None = None,
+    ) -> Evaluation:
+        """The row of x^k. Collective; only rank 0's ``checkpoint`` counts. Leaves EVALUATE on.
+
+        reference : x* and f(x*), where they are known
+        """
         star = self.star
         exact, losses, gradients = self._on_this_rank(x)
         d = gradients.shape[1]
@@ -236,8 +234,8 @@ class Evaluator:
         row: Row = {"round": k, "loss": f, "grad_norm_sq": float(dot(grad, grad))}
         if k == 0:
             self.start = row["loss"], row["grad_norm_sq"]
-        if self.reference is not None:
-            x_star, f_star = self.reference
+        if reference is not None:
+            x_star, f_star = reference
             away = to_host(x) - x_star
             row |= {"suboptimality": f - f_star, "distance_sq": float(dot(away, away))}
         row = {name: value if value == value else nan for name, value in row.items()}  # one NaN

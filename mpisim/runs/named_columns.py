@@ -11,9 +11,9 @@ from numba import njit
 from mpisim.comm.network import Upload
 from mpisim.core.arrays import to_host
 from mpisim.core.errors import InputError
-from mpisim.core.lazy_rows import LazyRows
+from mpisim.core.lazy_rows import LazyRows, row_blocks
 from mpisim.core.numerics.lanes import dot, sum_of
-from mpisim.core.numerics.sums import norm, squared_norms
+from mpisim.core.numerics.sums import squared_norms
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.optimizers import Moments
 from mpisim.problems.explicit import ExplicitProblem
@@ -56,7 +56,14 @@ class Adaptive(Metric):
             change = to_host(self.problem.gradients(x) - self.problem.gradients(self.last))
 
         mean = self._mean(change)
-        squares = self._mean(change, lambda total, rows: _spread(total, rows, mean), 2)
+
+        def fold(total: np.ndarray) -> None:
+            for _, rows in row_blocks(change):
+                _spread(total, rows, mean)
+
+        squares = np.zeros(2)
+        self.star.relay(squares, fold)
+        squares /= self.star.n
         return tuple((squares / length).tolist()) if length > 0 else (np.nan, np.nan)
 
 
@@ -111,7 +118,8 @@ class Estimates(Metric):
 
 
 def _distance(a: np.ndarray, b: np.ndarray) -> float:
-    return norm(a.astype(np.float64) - b)
+    away = a.astype(np.float64) - b
+    return float(np.sqrt(dot(away, away)))
 
 
 @metric("denominators")

@@ -163,9 +163,8 @@ class Record:
         if self.attributes:
             self.attributes |= last
         if self.log is not None:
-            self.log.attributes |= last
             workers = self.setup.workers | {"bits_up": self.setup.star.ledger.worker_bits_up}
-            self.log.finish(status, x, workers)
+            self.log.finish(status, x, workers, last)
         if self.tracker is not None:
             self.tracker.close(status)
 

@@ -50,6 +50,8 @@ class Setup:
         Step size and where it comes from.
     run : Run
         The experiment's ``[run]`` table, with how often rows are logged.
+    reference : tuple or None
+        x* and f(x*), with ``run.reference``.
     """
 
     def __init__(self, experiment: Experiment, comm: Comm, cache: ProblemCache | None = None):
@@ -88,21 +90,14 @@ class Setup:
         self.state = self.new_state(star)
         self.oracle, self.estimator = self.state.oracle, self.state.estimator
         self.step, self.run = self._step(), self.state.run
-        self._warn()
-        if settings.reference:
-            self.state.evaluator.reference = self.cache.minimiser(star)
+        self._warn_of_bias()
+        self._warn_of_shares()
+        self.reference = self.cache.minimiser(star) if settings.reference else None
         starts = {"schedule.at": experiment.method.schedule.starts(settings.rounds)}
         self._parameters = self.estimator.parameters() | starts
 
-    def _warn(self) -> None:
-        """A line where a biased compressor meets a method whose proofs need an unbiased one, where
-        nobody attacks, or where a trimmed mean leaves nothing out."""
-        if self.estimator.unbiased and self.compressor.shift_omega is None:
-            report_once(
-                f"mpisim: compressor.name: {self.compressor.name!r} is biased, and"
-                f" {self.experiment.method.name!r} is proved for unbiased compressors only: no step"
-                " is known to be safe; ef21 takes biased ones"
-            )
+    def _warn_of_shares(self) -> None:
+        """A line where a trimmed mean leaves nothing out, or nobody attacks."""
         server, attack, n = self.star.server, self.star.attack, self.star.n
         if attack is not None and attack.share > 0 and not attack.bad(n).any():
             report_once(
@@ -116,6 +111,15 @@ class Setup:
                 " trimmed mean leaves none out, and is the mean"
             )
 
+    def _warn_of_bias(self) -> None:
+        """A line where a biased compressor meets a method whose proofs need an unbiased one."""
+        if self.estimator.unbiased and self.compressor.shift_omega is None:
+            report_once(
+                f"mpisim: compressor.name: {self.compressor.name!r} is biased, and"
+                f" {self.experiment.method.name!r} is proved for unbiased compressors only: no step"
+                " is known to be safe; ef21 takes biased ones"
+            )
+
     def new_state(self, star: Star) -> RunState:
         """The state before round 0, on a star of the same ranks."""
         parts = star, self.round, self.problem, self.compressor, self.rows
@@ -125,7 +129,7 @@ class Setup:
     def schema(self) -> list[Column]:
         """The columns of the log."""
         more = (column for metric in self.state.metrics for column in metric.columns)
-        return columns(self.experiment.run.reference, more)
+        return columns(self.reference is not None, more)
 
     @cached_property
     def identity(self) -> dict[str, str]:

@@ -25,7 +25,6 @@ from mpisim.comm.communicators import Comm, side_of
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, OutputError
 from mpisim.core.files import FileLock, Locked, create_atomic, image, leads_to, make_folder, writing
-from mpisim.core.schema import is_plain
 from mpisim.runs.log.journal import RECORD_ROWS, Journal, Mark, path_for
 from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION, Column, Schema, row_type, worker_columns
 
@@ -41,8 +40,7 @@ BESIDE = ("{}.ckpt", "{}.ckpt.old", "{}.journal", ".{}.lock", ".{}.journal.new")
 class LogWriter:
     """Writes one log; files of its name are replaced.
 
-    attributes : of the root, some of which may change before `finish`
-    schema : columns; rows : array of `row_type` that it starts with
+    attributes : of the root; schema : columns; rows : array of `row_type` that it starts with
     sha256 : of the HDF5 file, as it was written last
 
     Raises `InputError` if it cannot be written. The methods raise `OutputError`. After that no row
@@ -102,7 +100,13 @@ class LogWriter:
         self._write_if_due(FLUSH_SECONDS, monotonic())
         return Mark(*self.journal.before(k), self.attributes)
 
-    def finish(self, status: str, x: np.ndarray | None, workers: Arrays) -> None:
+    def finish(
+        self,
+        status: str,
+        x: np.ndarray | None,
+        workers: Arrays,
+        attributes: Attributes | None = None,
+    ) -> None:
         """Write the last rows, ``/final/x``, ``/workers`` and the status, and close the log.
 
         The journal goes when the HDF5 file is on the disk, unless the run failed: then rows may be
@@ -110,7 +114,9 @@ class LogWriter:
         get the status "failed".
 
         workers : columns of `schema.WORKERS`, shape (n,), by name
+        attributes : new values of some that the log has had from its start
         """
+        self.attributes |= attributes or {}
         complete = False
         try:
             try:
@@ -240,8 +246,10 @@ def lock_of(log: Path) -> Iterator[None]:
 
 def require_text(path: Path) -> None:
     """`InputError` for a path that is not UTF-8, or that no file can have."""
-    if not is_plain(str(path)):
-        raise InputError(f"{str(path)!a}: is not a path in UTF-8")
+    with suppress(UnicodeEncodeError):
+        if "\0" not in str(path) and str(path).encode():
+            return
+    raise InputError(f"{str(path)!a}: is not a path in UTF-8")
 
 
 def _require_file(log: Path) -> None:
