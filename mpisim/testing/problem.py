@@ -179,7 +179,8 @@ def parts(problem: Problem) -> None:
         demand_same(method(each_x, *given), np.array(rows), why)
     for x in points(problem):
         gradients = problem.gradients(x)
-        some, why = problem.gradients(x, members=members), "of some members differ from all"
+        some = problem.gradients(x, members=members)
+        why = "of some members differ from those of all"
         demand_same(some, gradients[members], f"gradients {why}")
         some = problem.batch_gradients(x, batch[members], members=members)
         demand_same(some, problem.batch_gradients(x, batch)[members], f"batch_gradients {why}")
