@@ -140,6 +140,7 @@ class Network(SideChannel):
         self.streams, self.precision, self.clock, self._round = streams, precision, clock, round
         self.arrays, self.ledger = arrays, Ledger(n)
         self.server, self.attack, self.fleet = server, attack, fleet
+        self._robust = server.robust
         self._plain = attack is None and not server.robust
         self._identity = lru_cache(lambda d: Identity().bind(d, n, precision))
         self._flag = Flag().bind(1, n, precision)
@@ -219,8 +220,6 @@ class Network(SideChannel):
 
     def _received(self, message: Message) -> Message:
         """A message that is decoded on the device where this rank's vectors live."""
-        if self.arrays is HOST:
-            return message
         from mpisim.wire.placed import placed
 
         return placed(message, self.arrays.device)

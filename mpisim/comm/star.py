@@ -12,11 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.comm import clock
+from mpisim.comm.clock import (
+    COMMUNICATE,
+    COMPRESS,
+    COMPUTE,
+    DECODE,
+    ENCODE,
+    EVALUATE,
+    SERVER,
+    Clock,
+)
 from mpisim.comm.ledger import Ledger
 from mpisim.comm.network import LazyUpload, Network, Upload, compressed
 from mpisim.compressors.base import Compressor
-from mpisim.core.arrays import to_host
+from mpisim.core.arrays import HOST, to_host
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import blocks
 from mpisim.core.machine import gigabytes
@@ -49,14 +58,16 @@ class Star(Network):
             return self._lazy_sums(upload)[0] / self.n
         message = self.gather(upload)
         if message is None:
-            self.clock.to(clock.COMPUTE)
+            self.clock.to(COMPUTE)
             return self.zeros(upload.compressor.d)
-        if self.server.robust:
+        if self._robust:
             rows = self.server.combine(message.decoded(), self._shared_draw("buckets"))
             return self.arrays.placed(rows.astype(message.form.precision.arithmetic))
         clients = upload.draw.clients
         senders = self.n if clients is None else len(clients)
-        return self._received(message).total() / max(senders, 1)
+        if self.arrays is not HOST:
+            message = self._received(message)
+        return message.total() / max(senders, 1)
 
     def average(self, upload: Upload | LazyUpload) -> np.ndarray:
         """The mean of the workers' messages, sent back to all of them as a dense vector (d,)."""
@@ -70,22 +81,30 @@ class Star(Network):
         Off the server ``v`` may be anything of this shape. With ``clients`` only these workers
         receive it, and its bits are charged for each of them.
         """
-        self.clock.to(clock.SERVER)
+        self.clock.to(SERVER)
         sent: Any = None
+        packed: Any = None
+        form: Any
         if compressor is None:
-            form: Any = DenseForm.of(v.shape[-1], self.runs, self.precision)
+            form = DenseForm.of(v.shape[-1], self.runs, self.precision)
             sent = form.take(v if v.ndim == 2 else v[None]) if self.is_server else None
         else:
             draw = self._shared_draw("down")
             if self.is_server:
                 sent = compressed(compressor, v[None], draw)
             form = sent.form if sent else compressor.form(draw)
-        packed = sent.encode() if sent else None
-        self.clock.to(clock.COMMUNICATE)
-        data, sizes = self._broadcast(form, packed)
-        self.clock.to(clock.DECODE)
+        if sent:
+            packed = sent.encode()
+        self.clock.to(COMMUNICATE)
+        if self.ranks == 1:
+            data, sizes = packed.data, packed.sizes
+        else:
+            data, sizes = self._broadcast(form, packed)
+        self.clock.to(DECODE)
         message = sent.arrived(packed) if self.ranks == 1 else form.decode(data, sizes)
-        rows = self._received(message).decoded()
+        if self.arrays is not HOST:
+            message = self._received(message)
+        rows = message.decoded()
         decoded = rows if v.ndim == 2 else rows[0]
         if self.is_server:
             lengths = LENGTH_BITS if form.sizes is None else 0
@@ -94,7 +113,7 @@ class Star(Network):
             self.ledger.down(receivers * payload, receivers * sent)
             if self._observers and compressor is not None:
                 self._report("down", v, decoded)
-        self.clock.to(clock.COMPUTE)
+        self.clock.to(COMPUTE)
         return decoded
 
     def send(
@@ -108,22 +127,28 @@ class Star(Network):
 
         Returns what this rank's receivers decode, shape (m, d). Collective.
         """
-        self.clock.to(clock.SERVER)
+        self.clock.to(SERVER)
         compressor = compressor or self._identity(v.shape[-1])
         draw = self._shared_draw("down", self.n) if draw is None else draw.block(0, self.n)
         form, packed = compressor.form(draw.block(self.first, self.m)), None
         if self.is_server:
             rows = v if v.ndim == 2 else self.zeros(draw.workers, len(v)) + v
             message = compressed(compressor, rows, draw)
-            self.clock.to(clock.ENCODE)
+            self.clock.to(ENCODE)
             packed, implied = message.encode(), message.form.sizes is not None
             lengths = 0 if implied else LENGTH_BITS * draw.workers
             self.ledger.down(int(message.payload_bits.sum()), 8 * packed.data.size + lengths)
-        self.clock.to(clock.COMMUNICATE)
-        data, sizes = self._scatter(form, packed, draw.clients)
-        self.clock.to(clock.DECODE)
-        rows = self._received(form.decode(data, sizes)).decoded()
-        self.clock.to(clock.COMPUTE)
+        self.clock.to(COMMUNICATE)
+        if packed is not None and self.ranks == 1:
+            data, sizes = packed.data, packed.sizes
+        else:
+            data, sizes = self._scatter(form, packed, draw.clients)
+        self.clock.to(DECODE)
+        message = form.decode(data, sizes)
+        if self.arrays is not HOST:
+            message = self._received(message)
+        rows = message.decoded()
+        self.clock.to(COMPUTE)
         return rows
 
     def flags(self, flags: np.ndarray) -> np.ndarray:
@@ -135,7 +160,7 @@ class Star(Network):
         rows = flags[:, None].astype(self.precision.arithmetic)
         upload = self.compress(self._flag, rows, "flags")
         self.gather(upload)
-        self.clock.to(clock.COMPUTE)
+        self.clock.to(COMPUTE)
         return np.flatnonzero(self.all_workers(np.asarray(upload.decoded()))[:, 0])
 
     def collect(self, upload: Upload) -> np.ndarray:
@@ -156,23 +181,23 @@ class Star(Network):
 
     def gather(self, upload: Upload) -> Message | None:
         """All workers' messages, decoded, at the server; None on other ranks."""
-        self.clock.to(clock.ENCODE)
+        self.clock.to(ENCODE)
         compressor, draw, form = upload.compressor, upload.draw, upload.message.form
         packed = upload.message.encode()
-        self.clock.to(clock.COMMUNICATE)
+        self.clock.to(COMMUNICATE)
         data, sizes, implied = packed.data, packed.sizes, form.sizes is not None
         if self.ranks > 1:
             if self.is_server and self.m < self.n:
-                self.clock.to(clock.DECODE)  # the server redraws what both sides know
+                self.clock.to(DECODE)  # the server redraws what both sides know
                 form = compressor.form(draw.block(0, self.n))
-                self.clock.to(clock.COMMUNICATE)
+                self.clock.to(COMMUNICATE)
             data, sizes = self._gather(packed, form.sizes, draw.clients)
             if not self.is_server:
                 return None
-        self.clock.to(clock.DECODE)
+        self.clock.to(DECODE)
         here = self.ranks == 1
         message = upload.message.arrived(packed) if here else form.decode(data, sizes)
-        self.clock.to(clock.SERVER)
+        self.clock.to(SERVER)
         bits, paper = message.payload_bits, compressor.paper_bits(message)
         self.ledger.up(bits, paper, sizes, 0 if implied else LENGTH_BITS, draw.clients)
         return message
@@ -202,8 +227,6 @@ class Star(Network):
 
     def _broadcast(self, form: Form, packed: Packed | None) -> tuple[np.ndarray, np.ndarray]:
         """Bytes and size of the server's message, on every rank."""
-        if packed is not None and self.ranks == 1:
-            return packed.data, packed.sizes
         sizes = form.sizes
         if sizes is None:
             length = lengths_of(packed.sizes) if packed else np.empty(1, np.uint32)
@@ -217,8 +240,6 @@ class Star(Network):
         self, form: Form, packed: Packed | None, clients: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Bytes and sizes of the messages to this rank's workers, or those of the clients."""
-        if packed is not None and self.ranks == 1:
-            return packed.data, packed.sizes
         starts = self.starts if clients is None else np.searchsorted(clients, self.starts)
         sizes = form.sizes
         if sizes is None:
@@ -242,14 +263,14 @@ class Star(Network):
         totals = np.zeros((self.runs, d), self.precision.arithmetic)
         # blocks over all ranks: the same in every layout
         for start, stop in blocks(self.runs * self.n, d):
-            self.clock.to(clock.COMPUTE)
+            self.clock.to(COMPUTE)
             rows = v.rows(*np.clip([start - self.first, stop - self.first], 0, self.m).tolist())
-            self.clock.to(clock.COMPRESS)
+            self.clock.to(COMPRESS)
             draw = self.draw("dense", np.arange(start, stop))
             message = self.gather(Upload(compressor, draw, compressor.compress(rows, draw)))
             if message is not None:
                 add_by_run(totals, message.decoded(), start, self.n)
-        self.clock.to(clock.SERVER if self.is_server else clock.COMPUTE)
+        self.clock.to(SERVER if self.is_server else COMPUTE)
         return totals
 
     def send_once(self, rows: np.ndarray) -> tuple[int, np.ndarray]:
@@ -262,11 +283,11 @@ class Star(Network):
         self.side.Barrier()
         upload = self.dense(rows)
         message = self.gather(upload)
-        self.clock.to(clock.EVALUATE)
+        self.clock.to(EVALUATE)
         return (self.first, upload.decoded()) if message is None else (0, message.decoded())
 
     def _rehearse(self, rows: np.ndarray) -> None:
         """Send ``rows`` once, uncharged, so that `send_once` times an exchange that is warm."""
         stage = copy.copy(self)
-        stage.clock, stage.ledger, stage._observers = clock.Clock(), Ledger(self.n), []
+        stage.clock, stage.ledger, stage._observers = Clock(), Ledger(self.n), []
         stage.gather(stage.dense(rows))
