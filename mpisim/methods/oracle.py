@@ -49,7 +49,8 @@ class Oracle:
         With ``clients`` (numbered within this rank) only theirs, shape (len(clients), d). x has
         shape (d,), or a row with the point of each of them.
         """
-        self._charge(clients)
+        self.calls += self.total if clients is None else int(self.rows[clients].sum())
+        self.clock.to(COMPUTE)
         evaluated = clients is None and self._x is x and self._asked is self.problem
         if evaluated and self._gradients is not None:
             self.clock.move(self._seconds, EVALUATE, COMPUTE)
@@ -57,11 +58,6 @@ class Oracle:
             gradients, self._gradients = self._gradients, None
             return gradients
         return self._asked.gradients(x, members=clients)
-
-    def _charge(self, clients: np.ndarray | None) -> None:
-        """Count the full gradients of some workers, or of all; from now on the clock is theirs."""
-        self.calls += self.total if clients is None else int(self.rows[clients].sum())
-        self.clock.to(COMPUTE)
 
     def lazy_gradients(
         self, x: np.ndarray, clients: np.ndarray | None = None
@@ -73,7 +69,8 @@ class Oracle:
         """
         if not self.problem.explicit:
             return self.gradients(x, clients)
-        self._charge(clients)
+        self.calls += self.total if clients is None else int(self.rows[clients].sum())
+        self.clock.to(COMPUTE)
         return cast(ExplicitProblem, self.problem).lazy_gradients(x, members=clients)
 
     def batch_gradients(
