@@ -35,8 +35,13 @@ ACCEPTABLE = ("module ", "library ", "processor")  # how what executes an experi
 
 # The modules of this room that decide values. Others write, read, and report them.
 ROUNDS = ("setup", "loop", "ensemble", "run_state", "stop", "metrics")
-REGISTRIES: tuple[str, ...] = "mpisim", "mpisim.problems", "mpisim.compressors"
-REGISTRIES += ("mpisim.methods.estimators", "mpisim.wire.placed")
+REGISTRIES = (
+    "mpisim",
+    "mpisim.problems",
+    "mpisim.compressors",
+    "mpisim.methods.estimators",
+    "mpisim.wire.placed",
+)
 ELSEWHERE = ("mpisim.runs", "mpisim.analysis", "mpisim.cli")  # never followed
 
 

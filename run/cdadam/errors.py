@@ -91,6 +91,6 @@ def _grows(groups: Groups, data: str) -> Evidence:
     log = groups.get((data, FEEDBACK))
     if log is None:
         return Evidence(data, "no complete run of error feedback", Verdict.UNDECIDED)
-    half, whole = float(ROUNDS.values(log)[-1]) / 2, float("inf")
-    ratio = value_at(log, V, ROUNDS, whole) / value_at(log, V, ROUNDS, half)
+    middle = value_at(log, V, ROUNDS, float(ROUNDS.values(log)[-1]) / 2)
+    ratio = value_at(log, V, ROUNDS, float("inf")) / middle
     return Evidence(data, f"{ratio:.2g} times", clear(ratio), {"median": ratio})

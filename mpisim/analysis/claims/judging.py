@@ -51,8 +51,11 @@ ALTERNATIVES = {
     "5% from 1": Rules(clear=1.05),
     "10% from 1": Rules(clear=1.1),
 }
-OTHER_COSTS = {"row 0": "without row 0", "framing": "with framing"}
-OTHER_COSTS |= {"finals": "steps by final value"}
+OTHER_COSTS = {
+    "row 0": "without row 0",
+    "framing": "with framing",
+    "finals": "steps by final value",
+}
 ALTERNATIVES |= {text: Rules(costs=name) for name, text in OTHER_COSTS.items()}
 
 

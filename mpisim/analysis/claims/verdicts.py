@@ -104,8 +104,13 @@ def number(value: float) -> str:
 
 
 ONE = {verdict: verdict.value for verdict in Verdict}
-MANY = ONE | {Verdict.HOLDS: "hold", Verdict.FAILS: "do not hold"}
-MANY |= {Verdict.CROSSES: "cross", Verdict.TIE: "ties"}
+MANY = {
+    **ONE,
+    Verdict.HOLDS: "hold",
+    Verdict.FAILS: "do not hold",
+    Verdict.CROSSES: "cross",
+    Verdict.TIE: "ties",
+}
 
 
 def counts(claims: Sequence[Claim]) -> str:

@@ -146,8 +146,8 @@ class Experiments:
             return False
         sha256 = before.stamp.partition(" ")[0]
         by_this_code = before.stamp == stamp_of(sha256, self._executed(point))
-        known = before.status in COMPLETE and (accept or by_this_code)
-        if known and sha256 == sha256_of(point.log):
+        usable = before.status in COMPLETE and (accept or by_this_code)
+        if usable and sha256 == sha256_of(point.log):
             point.end(Outcome(before.status, "", before.seconds, True, before.stamp))
         return bool(point.status)
 

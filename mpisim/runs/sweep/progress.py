@@ -194,8 +194,8 @@ class Pace:
         ended = sum(size * len(times) for size, times in self._ran.items())
         if not ended:
             rest = (self._forecast or 0.0) - elapsed
-            known = rest > 0 and len(self._waiting) == len(self.sizes)
-            return f", about {duration(rest)} left" if known else ""
+            forecast = rest > 0 and len(self._waiting) == len(self.sizes)
+            return f", about {duration(rest)} left" if forecast else ""
         total = sum(map(sum, self._ran.values()))
         means = {size: sum(times) / len(times) for size, times in self._ran.items()}
         waiting = self._waiting.values()
