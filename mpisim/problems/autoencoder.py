@@ -31,6 +31,7 @@ from mpisim.problems.autoencoder_codes import WHITE, Codes, ImageShards, Paramet
 from mpisim.problems.base import problem
 from mpisim.problems.data.arrange import ImageSplit, Mix, split_images
 from mpisim.problems.data.content import load_pixels
+from mpisim.problems.data.find import is_path
 from mpisim.problems.explicit import ExplicitProblem, LazyGradients
 from mpisim.problems.points import each
 
@@ -84,6 +85,9 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
         require_memory(floats, "problem.code_size", self.code_size)
         self.attach(pixels, parts, first, count, dtype)
         self.identity = f"autoencoder on {self.data} sha256:{digest}, seed = {seed}"
+
+    def digests(self) -> list[str]:
+        return [load_pixels(self.data)[1]] if is_path(self.data) else []
 
     def attach(
         self, pixels: np.ndarray, parts: ImageSplit, first: int, count: int, dtype: np.dtype

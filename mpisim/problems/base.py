@@ -139,6 +139,13 @@ class Problem(Spec, ABC):
         made.load(n, first, count, seed, dtype)
         return made
 
+    def digests(self) -> list[str]:
+        """The sha256 of what is now in the files that `load` reads, as `identity` has them.
+
+        Files that cannot change, as a registry has their sha256, are left out.
+        """
+        return []
+
     def repeated(self, copies: int) -> Self:
         """The problem of an ensemble: a copy whose block has its m workers ``copies`` times.
 

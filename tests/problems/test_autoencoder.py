@@ -1,6 +1,7 @@
 """The linear autoencoder against its definition, finite differences, and itself in other blocks."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from mpisim.problems import PROBLEMS
 from mpisim.problems.data.arrange import split_images
 from mpisim.problems.data.sample import sample_images
 from tests.helpers import some_of
+from tests.problems.data.test_files import idx
 
 SIDE = 9
 KEYS = [
@@ -95,6 +97,15 @@ def test_differences_have_the_bits_of_full_gradients(keys, dtype, code_size):
         indices, values = lazy.largest_less(at_y, k)
         assert np.array_equal(indices, largest(difference, k))
         assert values.tobytes() == np.take_along_axis(difference, indices, axis=1).tobytes()
+
+
+@pytest.mark.parametrize("data", ["sample", "./images"])
+def test_the_identity_has_the_digest_of_a_file(data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("images").write_bytes(idx(made(9)))
+    spec = PROBLEMS["autoencoder"](data=data, code_size=3)
+    problem = spec.loaded(5, 0, 5, 1, np.dtype(float))
+    assert [one in problem.identity for one in spec.digests()] == [True] * (data != "sample")
 
 
 @each

@@ -130,6 +130,11 @@ def is_path(name: str) -> bool:
     return os.path.isfile(os.path.expanduser(name))  # also False for what cannot be a path
 
 
+def registered(name: str) -> Dataset | None:
+    """The registered data set that ``problem.data`` names, unless it is the path of a file."""
+    return None if is_path(name) else lookup(name)
+
+
 def available(name: str) -> bool:
     """Whether a data set, of rows or of (training) images, is on this machine."""
     dataset = lookup(name)

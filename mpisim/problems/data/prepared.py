@@ -16,7 +16,7 @@ from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange, by_label, cache, formats
 from mpisim.problems.data.by_label import BY_LABEL, DRAWN, ClientIds, SplitKeys
 from mpisim.problems.data.content import read_content, sha256
-from mpisim.problems.data.find import Dataset, by_digest, find, is_path, lookup
+from mpisim.problems.data.find import Dataset, by_digest, find, registered
 from mpisim.problems.data.libsvm import Table
 
 Labels = Literal["binary", "real", "classes"]
@@ -122,7 +122,7 @@ def prepare(options: DataOptions) -> Prepared:
     The cache has rows without the bias, for any number of workers.
     """
     source = find(options.data)
-    registered = None if is_path(options.data) else lookup(options.data)
+    known = registered(options.data)
     natural = options.split == "natural"
     ids_file = str(options.split_keys.client_ids)
     clients = by_label.read_client_ids(ids_file) if natural else None
@@ -138,9 +138,9 @@ def prepare(options: DataOptions) -> Prepared:
         unchanged = entry == cache.entry(source, _cached(options, clients))
         if entry and unchanged and cache.store(entry, table, digest):
             table = None
-    if registered is not None and not options.any_content:
-        _require_registered(registered, source, digest, rows, largest)
-    dataset = registered or by_digest(digest)
+    if known is not None and not options.any_content:
+        _require_registered(known, source, digest, rows, largest)
+    dataset = known or by_digest(digest)
     prepared = Prepared(
         options=options,
         source=source,

@@ -128,6 +128,9 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         where = self.flat_model.device.type
         self.identity = f"{self.about()} sha256:{given.sha256} ({where}){self._clients}"
 
+    def digests(self) -> list[str]:
+        return [read_client_ids(self.client_ids).sha256] if self.client_ids else []
+
     def _split(self, labels: np.ndarray) -> list[np.ndarray]:
         """The numbers of each worker's samples; sets `rows`, and what the log says of them."""
         samples = len(labels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from mpisim.runs.sweep.points import Outcome, Point, read_summary, sha256_of, st
 ROUND = 100_000  # numbers in whose time a round does what does not grow with n or d
 RUN = "\n[run]\n"  # what comes before it in the TOML of an experiment is the same for many points
 # that say whether a log is complete
-ATTRIBUTES = ("schema_version", "config", "status", "code", DIGEST)
+ATTRIBUTES = ("schema_version", "config", "status", "code", "problem", DIGEST)
 
 
 def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> list[Point]:
@@ -70,7 +70,8 @@ def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> 
         if not point.status and (point.ranks or 0) > ranks:
             point.end(Outcome("skipped", too_few(point.ranks or 0, ranks)))
     complete = {Path(point.log): point.config for point in planned if point.status in COMPLETE}
-    _go_on(folder, [p for p in planned if not (p.status or os.path.lexists(p.log))], complete)
+    to_begin = [p for p in planned if not (p.status or os.path.lexists(p.log))]
+    _go_on(folder, to_begin, complete, experiments)
     planned = [*refused.values(), *planned]
     for number, point in enumerate(planned):
         point.number = number
@@ -98,6 +99,7 @@ class Experiments:
         # an experiment with the label of its points, and its TOML before RUN
         self._shared: dict[str, tuple[Experiment, str, str]] = {}
         self._code: dict[tuple[str, ...], dict[str, str]] = {}
+        self._digests: dict[tuple[Any, ...], list[str]] = {}
 
     def point(self, folder: Path, tables: Tables, settings: dict[str, Any]) -> Point:
         """A point of the grid; `InputError` if its tables are not an experiment."""
@@ -135,6 +137,9 @@ class Experiments:
         if identity.anywhere(str(log.get("config"))) != identity.anywhere(point.config):
             why = "is the log of another experiment; move it away"
             return Outcome("skipped", f"{point.log}: {why}")
+        if self.is_of_other_data(point, log):
+            why = "is of data that has changed since; move it away"
+            return Outcome("skipped", f"{point.log}: {why}")
         status, code = str(log.get("status")), identity.of_log(log)
         if status in COMPLETE and (accept or code == self._executed(point)):
             return Outcome(status, before=True, stamp=stamp_of(sha256, code))
@@ -144,12 +149,28 @@ class Experiments:
         """End a point whose log was complete ``before``, and has been as it is since then."""
         if before is None or not before.stamp or before.config != point.config:
             return False
+        if self._digests_of(point):  # the stamp does not say of which data the log is
+            return False
         sha256 = before.stamp.partition(" ")[0]
         by_this_code = before.stamp == stamp_of(sha256, self._executed(point))
         usable = before.status in COMPLETE and (accept or by_this_code)
         if usable and sha256 == sha256_of(point.log):
             point.end(Outcome(before.status, "", before.seconds, True, before.stamp))
         return bool(point.status)
+
+    def is_of_other_data(self, point: Point, log: Mapping[str, Any]) -> bool:
+        """Whether a log with these attributes was computed from another content of some file."""
+        data = str(log.get("problem", ""))
+        return "sha256:" in data and any(one not in data for one in self._digests_of(point))
+
+    def _digests_of(self, point: Point) -> list[str]:
+        """See `Problem.digests`; none where a file is missing, so that nothing can run."""
+        if point.problem not in self._digests:
+            self._digests[point.problem] = []
+            with suppress(InputError):
+                problem = parse(tomllib.loads(point.config)).problem
+                self._digests[point.problem] = problem.digests()
+        return self._digests[point.problem]
 
     def _executed(self, point: Point) -> dict[str, str]:
         """The code that executes the point now."""
@@ -189,7 +210,9 @@ def _label(tables: Tables) -> str:
     return "-".join(words)
 
 
-def _go_on(folder: Path, points: Sequence[Point], complete: dict[Path, str]) -> None:
+def _go_on(
+    folder: Path, points: Sequence[Point], complete: dict[Path, str], experiments: Experiments
+) -> None:
     """Note the log with a smaller budget that each of these points goes on from, if there is one.
 
     The longest of them is taken; those by the code that executes the experiment now come first.
@@ -210,6 +233,7 @@ def _go_on(folder: Path, points: Sequence[Point], complete: dict[Path, str]) -> 
             continue
         experiment = parse(tomllib.loads(point.config))
         readable = [log for log in reader.read_each(paths) if isinstance(log, reader.Log)]
+        readable = [log for log in readable if not experiments.is_of_other_data(point, log.attrs)]
         if fitting := [log for log in readable if _is_beginning(log, experiment.run)]:
             code = identity.executed_by(experiment)
             by_this_code = [log for log in fitting if identity.of_log(log.attrs) == code]

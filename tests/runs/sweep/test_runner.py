@@ -77,6 +77,27 @@ def test_a_killed_run_is_gone_on_with(bad, tmp_path, monkeypatch):
     assert differences(Path(reference.log), log) == []
 
 
+@pytest.mark.parametrize("file", ["rows", "test", "ids"])
+def test_a_log_of_data_that_has_changed_is_not_complete(file, tmp_path, monkeypatch):
+    """Nor is a longer run's beginning; what is registered under its name cannot change."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("rows", ROWS), ("test", ROWS), ("ids", "a\nb\nc\n" * 4)):
+        Path(name).write_text(text)
+    keys = {"data": "rows", "test": "./test", "split": "natural", "client_ids": "ids"}
+    own = "\n".join(f"problem.{key} = ['{value}']" for key, value in keys.items())
+    grid, logs = write(tmp_path, f"{own}\ncompressor.k = [1]"), Path("logs")
+    assert [point.before for point in (*run(grid, logs), *run(grid, logs))] == [False, True]
+    Path(file).write_text({"ids": "c\nb\na\n" * 4}.get(file, ROWS.replace("1:1", "1:2")))
+    [point] = run(grid, logs)
+    assert point.status == "skipped" and point.reason.startswith(f"{point.log}: ")
+    assert point.reason.endswith("is of data that has changed since; move it away")
+    [longer] = run(grid, logs, "run.rounds=20")
+    assert longer.status == "done" and longer.earlier == ""
+    Path(file).unlink()  # without it nothing can be compared, or run
+    assert [point.before for point in run(grid, logs, "run.rounds=20")] == [True]
+
+
+ROWS = "+1 1:1 2:3\n-1 1:2\n+1 2:1\n" * 4
 DEEP = "[" * 100_000
 POINT = {"name": "a", "log": "a.h5", "settings": {}, "config": ""}
 SUMMARIES = ["[]", "{", DEEP, f'{{"points": {DEEP}', '{"points": 3}', '{"points": [[3]]}']
