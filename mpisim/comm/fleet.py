@@ -22,6 +22,7 @@ from mpisim.core.numerics.functions import exp, log, normal_quantiles
 from mpisim.core.rng import purpose_key
 from mpisim.core.schema import require
 
+DATA_FILES = ("mlab.csv",)
 MEASURED, WORLD = "mlab:", "world"
 WORDS = 7  # of a client: its country, what its numbers share, down, up, rtt, loss, its device
 PURPOSE = "fleet"

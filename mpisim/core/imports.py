@@ -15,6 +15,7 @@ IMPORT = re.compile(
     re.MULTILINE,
 )
 DIGITS = 12  # of a sha256
+DIGESTS: dict[Path, str] = {}  # of files that are loaded
 INSTALLED = {"site-packages", "dist-packages"}
 
 
@@ -32,10 +33,11 @@ def _package_file(name: str, package: Path) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
-@cache
 def digest(path: Path) -> str:
     """Of a module's source as it is when a process first asks, which has loaded it by then."""
-    return short(path.read_bytes())
+    if path not in DIGESTS:
+        DIGESTS[path] = short(path.read_bytes())
+    return DIGESTS[path]
 
 
 def short(content: bytes) -> str:
@@ -54,6 +56,20 @@ def reached(names: Iterable[str], wanted: Callable[[str, Path], bool]) -> dict[s
             files[name] = path
             waiting += imports(name, path)
     return files
+
+
+def neighbours(path: Path) -> dict[str, Path]:
+    """{module: file} of the modules in a file's folder that it imports, or that these import."""
+    found: dict[str, Path] = {}
+    waiting = [path]
+    for file in waiting:
+        for source, _, plain in IMPORT.findall(file.read_text(encoding="utf-8", errors="replace")):
+            for name in (word.split()[0] for word in (source or plain).split(",") if word.split()):
+                there = path.with_name(f"{name}.py")
+                if name not in (*found, *sys.stdlib_module_names) and there.is_file():
+                    found[name] = there
+                    waiting.append(there)
+    return found
 
 
 @cache

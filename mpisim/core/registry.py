@@ -75,6 +75,7 @@ class Registry(MutableMapping[str, T]):
                 taken = owner.name if owner else "mpisim"
                 raise InputError(f"{self.kind} {name!r} is taken by {taken}; rename it")
             self._owners[name] = plugin or Plugin("another plugin")
+            self._owners[name].names[self.kind, name] = self, value
         self.aliases.pop(name, None)
         self._objects[name] = value
 
@@ -161,10 +162,19 @@ class Plugin:
     """What is loaded, once; ``name``: in messages.
 
     again : the user named it; what it registers gives way to what the user names later
+    names : what it has registered: {(registry's kind, name): (registry, object)}
     """
 
     name: str
     again: bool = False
+    names: dict[tuple[str, str], tuple[Registry, Any]] = dataclasses.field(default_factory=dict)
+
+    def register_again(self) -> None:
+        """Take back the names that another plugin has taken meanwhile."""
+        with loading(self):
+            for (_, name), (registry, value) in [*self.names.items()]:
+                if registry.loaded().get(name) is not value:
+                    registry[name] = value
 
     def gives_way_to(self, other: Plugin) -> bool:
         """Whether ``other`` may take the names of this one."""
@@ -189,11 +199,11 @@ _state = _State()
 
 
 @contextmanager
-def loading(plugin: Plugin) -> Iterator[None]:
+def loading(plugin: Plugin) -> Iterator[Plugin]:
     """Meanwhile names are registered for a plugin, which may take none that is known."""
     before, _state.current = _state.current, plugin
     try:
-        yield
+        yield plugin
     finally:
         _state.current = before
 

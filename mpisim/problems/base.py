@@ -78,6 +78,7 @@ class Problem(Spec, ABC):
         says `mpisim.core.numerics.tensors.Tensors`; losses and test metrics are NumPy's in any case
     copies : of the block's workers, for an ensemble: see `repeated`; 0 without one
     in_ensembles : the class says how it is `repeated`
+    libraries : whose versions may change the last bits, beside those of all runs
     portable : results have the same bits on every x86-64 processor; a problem that computes with
         BLAS, LAPACK, NumPy's exp and the like, or PyTorch says False
     """
@@ -89,6 +90,7 @@ class Problem(Spec, ABC):
     examples: ClassVar[Sequence[Mapping[str, Any]]] = ()  # tables that `mpisim check` tries
     explicit: ClassVar[bool] = False  # whether it is an `ExplicitProblem`
     nonnegative: ClassVar[bool] = False
+    libraries: ClassVar[Sequence[str]] = ()
     portable: ClassVar[bool] = True
     epochs_between_rows: ClassVar[int] = 0
     spread: ClassVar[tuple[float, float]] = (-1.0, 1.0)
@@ -140,9 +142,9 @@ class Problem(Spec, ABC):
         return made
 
     def digests(self) -> list[str]:
-        """The sha256 of what is now in the files that `load` reads, as `identity` has them.
+        """The sha256 of what `load` would read now, in the order in which `identity` has them.
 
-        Files that cannot change, as a registry has their sha256, are left out.
+        Empty where nothing of it can change.
         """
         return []
 

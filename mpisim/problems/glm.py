@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from math import inf, nan
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,9 +16,9 @@ from mpisim.core.schema import require
 from mpisim.problems.base import ProblemWithTestSet
 from mpisim.problems.data import prepared as data_sets
 from mpisim.problems.data.arrange import Remainder, Scale, Split
-from mpisim.problems.data.by_label import DRAWN, UNLIKE, SplitKeys
+from mpisim.problems.data.by_label import DRAWN, UNLIKE, SplitKeys, read_client_ids
 from mpisim.problems.data.content import read_content, sha256
-from mpisim.problems.data.find import find, registered
+from mpisim.problems.data.find import find, has_sha256
 from mpisim.problems.data.formats import Column
 from mpisim.problems.data.prepared import DataOptions, Labels, Shards
 from mpisim.problems.design import ALL, DENSE_FROM, DesignMatrix
@@ -98,10 +97,12 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
             self.identity += f", tested on {part.name} sha256:{part.sha256}"
 
     def digests(self) -> list[str]:
-        names = (name for name in (self.data, self.test_) if name is not None)
-        clients = [Path(self.client_ids).expanduser()] if self.client_ids else []
-        files = [find(one) for one in names if self.any_content or not registered(one)]
-        return [sha256(read_content(path)) for path in (*files, *clients)]
+        names = [name for name in (self.data, self.test_) if name is not None]
+        if all(map(has_sha256, names)) and not (self.any_content or self.client_ids):
+            return []
+        data, *test = (sha256(read_content(find(name))) for name in names)
+        clients = [read_client_ids(self.client_ids).sha256] if self.client_ids else []
+        return [data, *clients, *test]
 
     def attach(self, shards: Shards, n: int, first: int, dtype: np.dtype, dense: bool) -> None:
         """Take the rows of a block that starts at worker ``first`` of ``n``.

@@ -90,7 +90,9 @@ def version(distribution: str) -> str:
 def source() -> str:
     """The first digits of the sha256 of the package's files, with their names."""
     digest = hashlib.sha256()
-    for path in sorted(path for kind in ("*.py", "*.toml") for path in PACKAGE.rglob(kind)):
+    for path in sorted(
+        path for kind in ("*.py", "*.toml", "*.[ct]sv") for path in PACKAGE.rglob(kind)
+    ):
         digest.update(f"{path.relative_to(PACKAGE)}\0{path.stat().st_size}\0".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]

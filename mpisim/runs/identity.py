@@ -7,21 +7,21 @@ processor) may differ if a user accepts the change, which is then recorded.
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import platform
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mpisim.core.errors import InputError
-from mpisim.core.imports import digest, file_of, imports, short
+from mpisim.core.imports import digest, file_of, imports
 from mpisim.core.numerics import processor
 from mpisim.core.registry import package_of
 from mpisim.core.schema import flat
 from mpisim.core.terminal import one_line
+from mpisim.runs import unsaved
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.host import version
 from mpisim.runs.metrics import METRICS
@@ -95,7 +95,7 @@ def executed_by(experiment: Experiment) -> dict[str, str]:
     portable = plain and all(part.portable for part in parts)
     return (
         {f"module {name}": text for name, text in sources.items()}
-        | {f"library {name}": version(name) for name in LIBRARIES}
+        | {f"library {name}": version(name) for name in (*LIBRARIES, *experiment.problem.libraries)}
         | {"processor": platform.machine() if portable else "; ".join(processor.facts().values())}
     )
 
@@ -111,16 +111,24 @@ def modules(experiment: Experiment) -> dict[str, str]:
     parts = [experiment.problem, method.estimator, method.optimizer, method.schedule]
     classes = [*map(type, parts), *map(type, experiment.compressors)]
     classes += [METRICS[name] for name in experiment.run.columns or ()]
-    digests: dict[str, str] = {}
-    waiting = [f"mpisim.runs.{name}" for name in ROUNDS]
+    minimiser = ("minimiser",) if experiment.run.reference else ()
+    waiting = [f"mpisim.runs.{name}" for name in (*ROUNDS, *minimiser)]
     waiting += [kind.__module__ for kind in classes]
     waiting += [Path(name).stem if name.endswith(".py") else name for name in plugins]
+    return code_of(waiting, classes)
+
+
+def code_of(names: Iterable[str], classes: Sequence[type]) -> dict[str, str]:
+    """{module: digest} of modules and all that they import, with the classes that are in none."""
+    digests: dict[str, str] = {}
+    waiting = [*names]
     while waiting:
         name = waiting.pop()
         if name in digests:
             continue
         path = file_of(name)
-        digests[name] = digest(path) if path else _unsaved(name, classes)
+        kinds = [kind for kind in classes if kind.__module__ == name]
+        digests[name] = digest(path) if path else unsaved.digest_of(kinds, name)
         digests |= _data_files(name, path)
         if path and name not in REGISTRIES:
             rooms = tuple(f"{room}." for room in ELSEWHERE)
@@ -136,15 +144,6 @@ def _data_files(name: str, path: Path | None) -> dict[str, str]:
         return {f"{name}/{file}": digest(folder / file) for file in files}
     except (OSError, TypeError) as error:
         raise InputError(f"plugin {name}: DATA_FILES: {one_line(error)}") from None
-
-
-def _unsaved(name: str, classes: Iterable[type]) -> str:
-    """The digest of those classes that are from a notebook, or from the script that runs them."""
-    try:
-        text = "".join(inspect.getsource(kind) for kind in classes if kind.__module__ == name)
-    except (OSError, TypeError):
-        return "unknown"
-    return short(text.encode())
 
 
 def packages_of(execution: Iterable[str]) -> list[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -24,6 +25,7 @@ from mpisim.core.numerics.sums import norm, subtract_rows, times_vector
 from mpisim.core.protocols import Collective, Matrices
 from mpisim.core.registry import table_of
 from mpisim.problems.base import Problem
+from mpisim.runs.identity import code_of
 from mpisim.theory.smoothness import from_first, mean, mean_matrix
 
 DENSE_LIMIT = 1500
@@ -134,8 +136,10 @@ def _solve(matrices: Matrices, g: np.ndarray, star: Collective) -> np.ndarray:
 
 
 def _path(problem: Problem) -> Path:
-    """The cache file, named by the data's content and every option."""
-    about = {"data": problem.identity, "workers": problem.n, "seed": problem.seed}
+    """The cache file, named by the data's content, every option, and a plugin's code."""
+    about: dict[str, Any] = {"data": problem.identity, "workers": problem.n, "seed": problem.seed}
+    code = code_of([type(problem).__module__], [type(problem)])
+    about["code"] = {n: text for n, text in code.items() if n.partition(".")[0] != "mpisim"}
     version = 3  # of the algorithm
     key = json.dumps([version, problem.d, table_of(problem) | about], sort_keys=True)
     name = hashlib.sha256(key.encode()).hexdigest()[:32]

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from mpisim.core.errors import InputError, import_failure
 from mpisim.core.files import writing
+from mpisim.core.imports import DIGESTS, digest, file_of, neighbours, reached, short
 from mpisim.core.registry import Plugin, loading
 
-_files: set[str] = set()  # that have been loaded
+_loaded: dict[str, Plugin] = {}  # by file or module
 
 
 def located(value: object, folder: Path) -> list[str]:
@@ -33,21 +34,28 @@ def load(value: object) -> list[str]:
 
     A string is the name of a module, which may lie in the current folder, or the path of a ``.py``
     file, which is loaded under its stem and may import its neighbours. What is loaded already is
-    left as it is. Raises `InputError`, one line, for a plugin that is missing, has a syntax error
-    or raises.
+    not loaded again, but has its names again. Raises `InputError`, one line, for a plugin that is
+    missing, has a syntax error, raises, or has changed since it was loaded.
     """
     names = _names(value)
     for name in names:
         try:
-            if name.endswith(".py"):
-                path = Path(name).resolve()
-                with loading(Plugin(path.stem, again=True)):
-                    _load_file(path)
-            elif not all(part.isidentifier() for part in name.split(".")):
+            if not name.endswith(".py") and not all(map(str.isidentifier, name.split("."))):
                 raise InputError("neither the name of a module nor the path of a .py file")
-            else:
-                with _first_on_path(Path.cwd()), loading(Plugin(name, again=True)):
-                    importlib.import_module(name)
+            path = Path(name).resolve() if name.endswith(".py") else None
+            module, key = (path.stem, str(path)) if path else (name, name)
+            if key in _loaded and _is_there(module, path):
+                _require_unchanged(module)
+                _loaded[key].register_again()
+                continue
+            with loading(Plugin(module, again=True)) as plugin:
+                if path is not None:
+                    _load_file(path)
+                else:
+                    with _first_on_path(Path.cwd()):
+                        importlib.import_module(name)
+            _loaded[key] = plugin
+            _require_unchanged(module)  # of its files, the digests of now are kept
         except (Exception, SystemExit) as error:
             why = import_failure(error, __file__)
             raise InputError(f"plugin {name}: cannot be loaded: {why}") from None
@@ -62,27 +70,46 @@ def _names(value: object) -> list[str]:
     return names
 
 
+def _is_there(module: str, path: Path | None) -> bool:
+    """Whether a module is loaded, from this file if one is given."""
+    return module in sys.modules and path in (None, file_of(module))
+
+
+def _require_unchanged(module: str) -> None:
+    """`InputError` if a file of a plugin is not what was loaded."""
+    for name, path in reached([module], lambda name, _: name.partition(".")[0] != "mpisim").items():
+        if path.is_file() and digest(path) != short(path.read_bytes()):
+            raise InputError(f"{name} has changed since it was loaded; start Python anew")
+
+
 def _load_file(path: Path) -> None:
     stem, loaded = path.stem, sys.modules.get(path.stem)
-    file = getattr(loaded, "__file__", None)
-    if file == str(path):
+    if _is_there(stem, path):  # imported by another one
         return
     if not path.is_file():
         raise InputError(f"there is no file {path}")
     if not path.stat().st_size:
         raise InputError(f"{path}: the file is empty")
-    if stem in sys.stdlib_module_names or (loaded is not None and file not in _files):
+    if stem in sys.stdlib_module_names or (loaded is not None and not _is_plugin(stem)):
         raise InputError(f"there is another module {stem!r}; rename the file")
+    for name, neighbour in neighbours(path).items():
+        if name != stem and name in sys.modules and file_of(name) != neighbour:
+            raise InputError(f"there is another module {name!r}; rename {neighbour.name} beside it")
     spec = importlib.util.spec_from_file_location(stem, path)
     assert spec is not None and spec.loader is not None
     sys.modules[stem] = module = importlib.util.module_from_spec(spec)
+    DIGESTS.pop(path, None)
     try:
         with _first_on_path(path.parent):
             spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[stem]
         raise
-    _files.add(str(path))
+
+
+def _is_plugin(module: str) -> bool:
+    """Whether a module is a file that was loaded as a plugin."""
+    return str(file_of(module)) in _loaded
 
 
 @contextmanager

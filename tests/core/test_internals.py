@@ -43,7 +43,7 @@ mpisim.core.__path__.append(sys.argv[1])
 from mpisim.core import imports, numerics
 import mpisim.core.caller as caller
 places = {name: Path(sys.argv[1]) / f"{name.rpartition('.')[2]}.py"
-          for name in ("mpisim.core.caller", "mpisim.core.called")}
+          for name in ("mpisim.core.caller", "mpisim.core.called", "mpisim.core.constant")}
 original = imports.file_of
 imports.file_of = lambda name: places.get(name) or original(name)
 print(caller.g(1), sum(caller.g.stats.cache_hits.values()))
@@ -52,10 +52,11 @@ CALLED = "from numba import njit\n@njit\ndef f(x):\n    return x + {number}\n"
 CALLER = """
 from numba import njit
 from mpisim.core.called import f
+from mpisim.core.constant import C
 
 @njit(cache=True)
 def g(x):
-    return f(x)
+    return f(x) + C
 """
 
 
@@ -85,10 +86,11 @@ def caching(monkeypatch):
 
 def test_no_kernel_runs_with_a_function_that_was_edited(tmp_path, caching):
     (tmp_path / "caller.py").write_text(CALLER)
-    for number in (1, 5):  # Numba alone would go on with the first function
+    for number, c in ((1, 0), (5, 0), (5, 3)):  # Numba alone would go on with the first function
         (tmp_path / "called.py").write_text(CALLED.format(number=number))
+        (tmp_path / "constant.py").write_text(f"C = {c}\n")
         for hits in (0, 1):  # then from the disk
-            assert python(EDITED, str(tmp_path)) == f"{1 + number} {hits}\n"
+            assert python(EDITED, str(tmp_path)) == f"{1 + number + c} {hits}\n"
 
 
 def test_the_facts_of_the_processor_follow_the_settings_of_the_libraries():

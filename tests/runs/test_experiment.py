@@ -238,8 +238,24 @@ def test_a_file_takes_no_name_that_is_known(text, taken, folder):
     file.write_text(PLUGIN.replace("firstk", "mine"))
     plugins.load("other.py")
     plugins.load("sub/first_k.py")  # a file of the same name is loaded in its place
-    file.write_text(PLUGIN)
-    plugins.load("other.py")  # and what the user names later takes the names of what came before
+
+
+def test_a_plugin_has_its_names_whenever_it_is_named(folder):
+    """It takes those of what came before; what has changed meanwhile is not what was loaded."""
+    (folder / "other.py").write_text(f"import beside_it\n{PLUGIN}")
+    (folder / "beside_it.py").write_text("")
+    for stem in ("first_k", "other", "first_k", "other"):
+        plugins.load(f"{stem}.py")
+        assert COMPRESSORS["firstk"].__module__ == stem
+    (folder / "sub" / "beside_it.py").write_text("")
+    (folder / "sub" / "third.py").write_text("from beside_it import *\n")
+    with pytest.raises(InputError, match=r"another module 'beside_it'; rename beside_it\.py"):
+        plugins.load("sub/third.py")
+    for name in ("beside_it", "other"):
+        (folder / f"{name}.py").write_text("x = 1")
+        with pytest.raises(InputError, match=f"{name} has changed since it was loaded; start Py"):
+            plugins.load("other.py")
+        (folder / "beside_it.py").write_text("")
 
 
 @pytest.mark.parametrize("value", [3, "", [""], ["a", 1], {"a": 1}, True])

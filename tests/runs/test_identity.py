@@ -16,7 +16,7 @@ from mpisim.compressors.sparse import RandK
 from mpisim.core import imports
 from mpisim.core.errors import InputError
 from mpisim.methods.method_table import METHODS, needs_compressor
-from mpisim.runs import identity
+from mpisim.runs import identity, unsaved
 from mpisim.runs.experiment import parse
 from mpisim.runs.host import Place, commit, here, hosts, oversubscribed
 from tests.compressors.cases import CASES
@@ -50,7 +50,7 @@ class Plugin:
         self.path.write_text(PLUGIN.format(factor=factor, name=name, helper=f"helper_of_{name}"))
         self.path.with_name(f"helper_of_{name}.py").write_text("scale = 2\n")
         sys.modules.pop(name, None)
-        imports.digest.cache_clear()
+        imports.DIGESTS.clear()
 
     def table(self, rounds=3):
         tables = table({"name": "dcgd", "stepsize": 0.1}, {"name": self.path.stem}, rounds=rounds)
@@ -179,10 +179,53 @@ def test_an_edit_shows_in_its_module_only(tmp_path, monkeypatch):
     assert identity.modules(experiment) == before
     edited = tmp_path / "mpisim" / "core" / "numerics" / "sums.py"
     edited.write_text(edited.read_text() + "# an edit\n")
-    for cached in (imports.digest, imports.imports):
-        cached.cache_clear()
+    imports.DIGESTS.clear()
+    imports.imports.cache_clear()
     after = identity.modules(experiment)
     assert {name for name in before if before[name] != after[name]} == {"mpisim.core.numerics.sums"}
+
+
+MORE = {  # what decides some runs alone, and how such an experiment differs
+    "mpisim.runs.minimiser": {"run": RANDK["run"] | {"reference": True}},
+    "mpisim.comm.fleet/mlab.csv": {"fleet": {"links": "mlab:US"}},
+}
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_what_decides_some_runs_alone_counts(name):
+    assert name in identity.modules(parse(RANDK | MORE[name]))
+
+
+TYPED = """
+from mpisim.compressors.base import Identity
+SCALE = 2.0
+def factor(v, power=1):
+    return v * SCALE**power
+class Mine(Identity):
+    shift = 0.5
+    def compress(self, v, draw):
+        return super().compress(factor(v) + self.shift, draw)
+"""
+EDITS = [
+    "2.0 -> 3.0",
+    "power=1 -> power=2",
+    "v * SCALE -> v / SCALE",
+    "0.5 -> 0.6",
+    "+ self -> - self",
+]
+
+
+def typed(text):
+    """The digest of a class from a notebook, whose module has no file."""
+    exec(text, names := {"__name__": "typed_in"})
+    return unsaved.digest_of([names["Mine"]], "typed_in")
+
+
+def test_an_edit_of_what_is_in_no_file_shows():
+    same = typed(TYPED)
+    assert same == typed(TYPED) == typed("# a comment\n" + TYPED)
+    edited = [typed(TYPED.replace(*edit.split(" -> "))) for edit in EDITS]
+    assert len({same, *edited}) == 1 + len(EDITS)
 
 
 def test_a_plugin_counts_with_the_neighbours_that_it_imports(plugin):
@@ -207,7 +250,7 @@ def test_the_data_files_that_a_plugin_declares_count(plugin):
     result = []
     for content in (b"1", b"2"):
         plugin.path.with_name("weights.npy").write_bytes(content)
-        imports.digest.cache_clear()
+        imports.DIGESTS.clear()
         result.append(identity.modules(experiment).items())
     assert [file for file, _ in result[0] - result[1]] == [f"{name}/weights.npy"]
 

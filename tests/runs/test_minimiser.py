@@ -6,6 +6,7 @@ import pytest
 from scipy.optimize import minimize
 
 from mpisim.core.errors import InputError
+from mpisim.problems import PROBLEMS
 from mpisim.runs import minimiser as module
 from mpisim.runs.minimiser import minimiser
 from tests.helpers import calls_of, some_of
@@ -62,6 +63,15 @@ def test_ranks_and_cache_do_not_change_a_bit(name, tmp_path, monkeypatch):
         for x_rank, f_rank in on_ranks(counts, on_rank):
             assert f_rank == f and np.array_equal(x_rank, x)
         assert len(list(tmp_path.rglob("*"))) == 2  # a folder and one file: no temporary left
+
+
+def test_an_edited_plugin_has_another_minimiser():
+    problem, paths = made("logistic"), set()
+    for curvature in (1.0, 2.0, 2.0):
+        names = {"curvature": curvature, "__module__": "typed_in"}
+        problem.__class__ = type("Mine", (PROBLEMS["logistic"],), names)
+        paths.add(module._path(problem))
+    assert len(paths) == 2
 
 
 def test_cache(tmp_path, monkeypatch):

@@ -164,26 +164,26 @@ def _diverged(logs: Iterable[Log]) -> list[Log]:
 def complete_logs(folder: Path) -> tuple[list[Log], list[str]]:
     """The complete logs of a folder, and a line for each run that is not drawn.
 
-    They are those of the last sweep in the folder and in each folder below it. Without the summary
-    of a sweep they are all logs of the folder. `InputError` if there is none.
+    They are those of the last sweep in the folder and in each folder below it, but for logs that it
+    has skipped. Without the summary of a sweep they are all logs of the folder. `InputError` if
+    there is none.
     """
-    logs, missing = swept_logs(folder)
+    logs, left = swept_logs(folder)
     done = [log for log in logs if log.attrs.get("status") == "done"]
     if not done:
         raise InputError(f"{folder}: no complete log of a run there")
-    left = [f"{log.path}: not drawn, {log.attrs.get('status')}" for log in logs if log not in done]
-    left += [f"{path}: not drawn, not run" for path in missing]
-    return done, left
+    others = [log for log in logs if log not in done]
+    return done, [*(f"{log.path}: not drawn, {log.attrs.get('status')}" for log in others), *left]
 
 
-def swept_logs(folder: Path) -> tuple[list[Log], list[Path]]:
-    """All logs of the sweeps that `complete_logs` reads, and the paths of missing ones."""
+def swept_logs(folder: Path) -> tuple[list[Log], list[str]]:
+    """All logs of the sweeps that `complete_logs` reads, and a line for each that is left out."""
     swept = [summary.parent for summary in sorted(folder.glob(f"**/{SUMMARY}"))]
-    paths = [one / Path(p.log).name for one in swept for p in read_summary(one) if p.log]
-    if not swept:
-        paths = sorted(folder.glob("*.h5"))
-    there = [path for path in paths if path.is_file()]
-    return read_all(there), [path for path in paths if path not in there]
+    points = [(one / Path(p.log).name, p) for one in swept for p in read_summary(one) if p.log]
+    why = {path: p.reason.removeprefix(f"{p.log}: ") or "not run" for path, p in points}
+    paths = [path for path, point in points if point.status != "skipped" and path.is_file()]
+    left = [f"{path}: not drawn, {why[path]}" for path, _ in points if path not in set(paths)]
+    return read_all(paths if swept else sorted(folder.glob("*.h5"))), left
 
 
 def by_data(items: dict[tuple, T], order: Sequence[str]) -> dict[tuple, T]:

@@ -1,9 +1,9 @@
 """Compiled kernels on the disk, without those that are out of date, and when the compiler works.
 
 Numba compiles a kernel anew if its own file changes. It does not notice a change in another file,
-of a function that the kernel calls, and goes on with the old one. It also executes whatever is in
-its files: damaged ones end in tracebacks or crashes, and those of another user in that user's code.
-`KernelFile` replaces its files.
+of a constant or a function that the kernel uses, and goes on with the old one. It also executes
+whatever is in its files: damaged ones end in tracebacks or crashes, and those of another user in
+that user's code. `KernelFile` replaces its files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _enable, _load_all = Dispatcher.enable_caching, caching.Cache.load_overload
 class KernelFile(caching.IndexDataCacheFile):
     """The files of a kernel: one for each signature, processor and version of its sources.
 
-    The sources are those of all modules from which the kernel may take functions.
+    The sources are those of all modules from which it may take functions or constants.
     A file is written whole, synced and with a checksum, and is executed only if that agrees, and if
     nobody but this user, root and the owner of mpisim could have written it.
     """
@@ -133,14 +133,9 @@ def prepare() -> None:
 
 @cache
 def _digest(name: str) -> str:
-    """A digest of all modules from which the kernels of one may take functions."""
-    files = reached([name], lambda _, path: _has_kernels(path))
+    """A digest of all modules from which the kernels of one may take functions or constants."""
+    files = reached([name], lambda _, path: path.exists())
     return short("\n".join(f"{one} {digest(files[one])}" for one in sorted(files)).encode())
-
-
-@cache
-def _has_kernels(path: Path) -> bool:
-    return path.exists() and b"numba" in path.read_bytes()
 
 
 def defer_blas_check() -> None:

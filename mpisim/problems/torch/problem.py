@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -65,6 +65,7 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
     similarity: float | None = None
     client_ids: str | None = None
 
+    libraries: ClassVar[Sequence[str]] = ("torch",)
     portable: ClassVar[bool] = False
     epochs_between_rows: ClassVar[int] = 2
 
@@ -129,7 +130,8 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         self.identity = f"{self.about()} sha256:{given.sha256} ({where}){self._clients}"
 
     def digests(self) -> list[str]:
-        return [read_client_ids(self.client_ids).sha256] if self.client_ids else []
+        clients = [read_client_ids(self.client_ids).sha256] if self.client_ids else []
+        return [self.make_samples().first(self.samples).sha256, *clients]
 
     def _split(self, labels: np.ndarray) -> list[np.ndarray]:
         """The numbers of each worker's samples; sets `rows`, and what the log says of them."""

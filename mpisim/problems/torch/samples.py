@@ -79,6 +79,7 @@ SAMPLES: dict[str, Callable[[], Samples]] = {}
 
 def data_set(name: str):
     """Decorator of a function () -> `Samples`: registers it under ``name``."""
+    load.cache_clear()
     return registered(SAMPLES, name)
 
 

@@ -24,6 +24,7 @@ from mpisim.runs.stop import COMPLETE
 from mpisim.runs.sweep.points import Outcome, Point, read_summary, sha256_of, stamp_of
 
 ROUND = 100_000  # numbers in whose time a round does what does not grow with n or d
+SHA256 = re.compile(r"sha256:(\w+)")
 RUN = "\n[run]\n"  # what comes before it in the TOML of an experiment is the same for many points
 # that say whether a log is complete
 ATTRIBUTES = ("schema_version", "config", "status", "code", "problem", DIGEST)
@@ -137,10 +138,10 @@ class Experiments:
         if identity.anywhere(str(log.get("config"))) != identity.anywhere(point.config):
             why = "is the log of another experiment; move it away"
             return Outcome("skipped", f"{point.log}: {why}")
-        if self.is_of_other_data(point, log):
+        status, code = str(log.get("status")), identity.of_log(log)
+        if status in COMPLETE and self.is_of_other_data(point, log):
             why = "is of data that has changed since; move it away"
             return Outcome("skipped", f"{point.log}: {why}")
-        status, code = str(log.get("status")), identity.of_log(log)
         if status in COMPLETE and (accept or code == self._executed(point)):
             return Outcome(status, before=True, stamp=stamp_of(sha256, code))
         return None
@@ -160,14 +161,14 @@ class Experiments:
 
     def is_of_other_data(self, point: Point, log: Mapping[str, Any]) -> bool:
         """Whether a log with these attributes was computed from another content of some file."""
-        data = str(log.get("problem", ""))
-        return "sha256:" in data and any(one not in data for one in self._digests_of(point))
+        before, now = SHA256.findall(str(log.get("problem"))), self._digests_of(point)
+        return bool(before and now) and before != now
 
     def _digests_of(self, point: Point) -> list[str]:
-        """See `Problem.digests`; none where a file is missing, so that nothing can run."""
+        """See `Problem.digests`; none where a file cannot be read, so that nothing can run."""
         if point.problem not in self._digests:
             self._digests[point.problem] = []
-            with suppress(InputError):
+            with suppress(Exception):  # of a plugin's samples, whatever they raise
                 problem = parse(tomllib.loads(point.config)).problem
                 self._digests[point.problem] = problem.digests()
         return self._digests[point.problem]

@@ -54,7 +54,7 @@ def plugin(tmp_path, monkeypatch):
     """
 
     def written(name, reduction, *others):
-        monkeypatch.setattr("mpisim.runs.plugins._files", set())
+        monkeypatch.setattr("mpisim.runs.plugins._loaded", {})
         monkeypatch.delitem(sys.modules, name, raising=False)
         path = tmp_path / f"{name}.py"
         text = PLUGIN.replace("REDUCTION", repr(reduction))

@@ -7,6 +7,8 @@ from mpisim.core.errors import InputError
 from mpisim.core.rng import Draw, Streams
 from mpisim.problems.torch import samples
 from mpisim.problems.torch.samples import SAMPLES, Samples
+from mpisim.runs.experiment import parse
+from mpisim.runs.identity import executed_by
 from tests.comm.jobs import mpirun, needs_mpirun
 from tests.helpers import calls_of, columns, dense, loaded, run_tables, table
 from tests.problems.torch.support import network
@@ -14,6 +16,23 @@ from tests.problems.torch.support import network
 torch = pytest.importorskip("torch")
 GD = {"name": "gd", "stepsize": 0.01}
 CD_ADAM, SIGN = {"name": "cd-adam", "batch": 9}, {"name": "scaled-sign"}
+
+
+def test_samples_and_the_version_of_pytorch_count(monkeypatch):
+    """The first samples alone, and those that have last been registered under a name."""
+    tables = network(GD)
+    tables["problem"] |= {"data": "mine", "samples": 60}
+    experiment = parse(tables)
+    assert "library torch" in executed_by(experiment)
+    made, digests = SAMPLES["generated"](), []
+    monkeypatch.setattr(samples, "SAMPLES", dict(SAMPLES))
+    for pixel in (0, 1):
+        made.features[0, 0, 0, 0] = pixel
+        samples.data_set("mine")(lambda: made)
+        (digest,) = experiment.problem.digests()
+        assert f"sha256:{digest}" in loaded(tables, 4).identity
+        digests.append(digest)
+    assert digests[0] != digests[1]
 
 
 def test_bad_values_are_one_line():

@@ -8,6 +8,7 @@ from pathlib import Path
 import h5py
 import pytest
 
+from mpisim.analysis.study import complete_logs
 from mpisim.core.errors import InputError
 from mpisim.problems.glm import Glm
 from mpisim.runs import checkpoint
@@ -77,23 +78,30 @@ def test_a_killed_run_is_gone_on_with(bad, tmp_path, monkeypatch):
     assert differences(Path(reference.log), log) == []
 
 
-@pytest.mark.parametrize("file", ["rows", "test", "ids"])
+@pytest.mark.parametrize("file", ["rows", "test", "ids", "both"])
 def test_a_log_of_data_that_has_changed_is_not_complete(file, tmp_path, monkeypatch):
     """Nor is a longer run's beginning; what is registered under its name cannot change."""
     monkeypatch.chdir(tmp_path)
-    for name, text in (("rows", ROWS), ("test", ROWS), ("ids", "a\nb\nc\n" * 4)):
+    ids = "a\nb\nc\n" * 4
+    texts = {"rows": ROWS, "test": ROWS.replace("2:3", "2:4"), "ids": ids}
+    for name, text in texts.items():
         Path(name).write_text(text)
     keys = {"data": "rows", "test": "./test", "split": "natural", "client_ids": "ids"}
     own = "\n".join(f"problem.{key} = ['{value}']" for key, value in keys.items())
     grid, logs = write(tmp_path, f"{own}\ncompressor.k = [1]"), Path("logs")
     assert [point.before for point in (*run(grid, logs), *run(grid, logs))] == [False, True]
-    Path(file).write_text({"ids": "c\nb\na\n" * 4}.get(file, ROWS.replace("1:1", "1:2")))
+    if file == "both":  # exchanged
+        Path("rows").rename("ids.old"), Path("test").rename("rows"), Path("ids.old").rename("test")
+    else:
+        Path(file).write_text(texts[file].replace("1:1", "1:2").replace("a", "d"))
     [point] = run(grid, logs)
     assert point.status == "skipped" and point.reason.startswith(f"{point.log}: ")
     assert point.reason.endswith("is of data that has changed since; move it away")
+    with pytest.raises(InputError, match="no complete log"):
+        complete_logs(logs)
     [longer] = run(grid, logs, "run.rounds=20")
     assert longer.status == "done" and longer.earlier == ""
-    Path(file).unlink()  # without it nothing can be compared, or run
+    Path("rows").unlink()  # without it nothing can be compared, or run
     assert [point.before for point in run(grid, logs, "run.rounds=20")] == [True]
 
 
