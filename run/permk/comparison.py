@@ -9,10 +9,17 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mpisim.analysis.claims.comparing import DECADES, LaterBits, Targets, compare
-from mpisim.analysis.claims.judging import LARGEST, OTHER_COSTS, again, ratios_of, with_note
+from mpisim.analysis.claims.judging import (
+    LARGEST,
+    OTHER_COSTS,
+    again,
+    ratios_of,
+    with_costs,
+    with_note,
+)
 from mpisim.analysis.claims.verdicts import Claim, Evidence, Verdict, number, state
 from mpisim.analysis.curves import GRADIENT, Axis
-from mpisim.analysis.study import BestSteps, best_steps, compare_steps, quotes
+from mpisim.analysis.study import BestSteps, best_steps, compare_steps, diverged, quotes
 from mpisim.runs.log.reader import Log
 
 P = TypeVar("P", bound=tuple)
@@ -53,8 +60,8 @@ def against(
     sent = compare(where, less.logs, more.logs, axes[1], **how)
     if sent.numbers["by_target"] == one.numbers["by_target"]:  # no indices are sent
         return one
-    text = f"in bits that were sent: {sent.measured}"
-    return with_note(one, text, sent=sent.numbers["by_target"])
+    one = with_costs(one, "indices", sent)
+    return with_note(one, f"in bits that were sent: {sent.measured}")
 
 
 def tuned(
@@ -69,11 +76,13 @@ def tuned(
 
     The best step needs the fewest bits to the target that all ``names`` reach in a panel.
     """
-    groups: dict[P, dict[str, BestSteps]] = {}
     compared = [log for log in logs if log.config["compressor"]["name"] in names]
+    ran = [log for log in diverged(compared) if log.config["compressor"]["name"] in names]
+    # also those without any step that went well, which are then not decided
+    groups: dict[P, dict[str, BestSteps]] = {panel(log): {} for log in (*compared, *ran)}
     for steps in best_steps(compared, x, y, targets):
         log = steps.logs[0]
-        groups.setdefault(panel(log), {})[str(log.config["compressor"]["name"])] = steps
+        groups[panel(log)][str(log.config["compressor"]["name"])] = steps
     return dict(sorted(groups.items()))
 
 

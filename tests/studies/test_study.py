@@ -12,7 +12,7 @@ import tomli_w
 
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.results import provenance_of
-from mpisim.analysis.study import Grid, Grids, Job, Line, Lines, find, load
+from mpisim.analysis.study import Grid, Grids, Job, Line, Lines, find, load, tuning
 from mpisim.analysis.study.figure import studies
 from mpisim.cli import main
 from mpisim.comm.communicators import OneProcess
@@ -226,19 +226,22 @@ def test_a_signal_ends_a_figure_of_several_grids():
     assert completed("done", "interrupted", "done") == ["done", "interrupted"]
 
 
-def test_a_panel_without_a_step_that_went_well_is_not_decided():
-    """It stays in the claim: the rest of the panels does not decide alone."""
+@pytest.mark.parametrize("done", ["AB", "A", ""])
+def test_a_panel_without_a_step_that_went_well_is_not_decided(done, monkeypatch):
+    """It stays in the claim, also where all runs diverged: the other panels do not decide alone."""
 
     class OneSide(Lines):
         def best(self, _):
-            return {("panel", "A"): SimpleNamespace(logs=[], step=1.0, edge="")}
+            return {("panel", "A"): SimpleNamespace(logs=[], step=1.0, edge="")} if done else {}
 
     a, b, absent = (Line(name, "k", {"method.name": name}) for name in "ABC")
     lines = OneSide((a, b), Axis("bits_up", log=False), lambda log: "panel")
-    logs = [SimpleNamespace(config={"method": {"name": name}}) for name in "AB"]
+    every = {name: SimpleNamespace(config={"method": {"name": name}}) for name in "AB"}
+    logs = [every.pop(name) for name in done]
+    monkeypatch.setattr(tuning, "diverged", lambda _: [*every.values()])
     (evidence,) = lines.fewer(logs, a, b).evidence
     assert evidence.verdict == "not decided"
-    assert evidence.measured == "no step of B went well on all seeds"
+    assert evidence.measured == f"no step of {'B' if done else 'A'} went well on all seeds"
     assert not lines.fewer(logs, a, absent).evidence
 
 

@@ -54,6 +54,7 @@ ALTERNATIVES = {
 OTHER_COSTS = {
     "row 0": "without row 0",
     "framing": "with framing",
+    "indices": "with the bits of indices",
     "finals": "steps by final value",
 }
 ALTERNATIVES |= {text: Rules(costs=name) for name, text in OTHER_COSTS.items()}
@@ -328,8 +329,13 @@ def firmness(claims: Sequence[Claim]) -> str:
 
 
 def sensitivity(claims: Sequence[Claim]) -> dict[str, tuple[int, int]]:
-    """{alternative: how many decided verdicts it moves, and how many open ones it decides}."""
-    counts = {name: [0, 0] for name in ALTERNATIVES}
+    """{alternative: how many decided verdicts it moves, and how many open ones it decides}.
+
+    Of other costs those that a comparison has.
+    """
+    others = {name for one in comparisons(claims) for name in one.numbers.get("other_costs", {})}
+    tested = [name for name, rules in ALTERNATIVES.items() if rules.costs in ("", *others)]
+    counts = {name: [0, 0] for name in tested}
     for claim in claims:
         for name in moved_by(claim) or ():
             counts[name][claim.verdict is Verdict.UNDECIDED] += 1

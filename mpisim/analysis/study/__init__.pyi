@@ -18,6 +18,7 @@ from .tuning import by_data as by_data
 from .tuning import compare_steps as compare_steps
 from .tuning import complete_logs as complete_logs
 from .tuning import data_sets as data_sets
+from .tuning import diverged as diverged
 from .tuning import grouped as grouped
 from .tuning import value_of as value_of
 from .tuning import with_steps as with_steps

@@ -110,12 +110,13 @@ class Lines:
         """
         best, evidence = self.best(logs), []
         both = (less, more)
-        ran = {(self.panel(log), line.label) for log in logs for line in both if line.has(log)}
-        for name in tuning.data_sets(best):
+        every = [*logs, *tuning.diverged(logs)]
+        ran = {(self.panel(log), line.label): 1 for log in every for line in both if line.has(log)}
+        for name in tuning.data_sets(tuning.by_data(ran, self.order)):
             a, b = best.get((name, less.label)), best.get((name, more.label))
             if a and b:
                 evidence.append(tuning.compare_steps(name, a, b, self.cost, y or self.y, word=word))
-            elif {(name, line.label) for line in both} <= ran:
+            elif all((name, line.label) in ran for line in both):
                 text = f"no step of {(more if a else less).label} went well on all seeds"
                 evidence.append(Evidence(name, text, Verdict.UNDECIDED))
         text = f"{less.label} needs {TEXTS[word].format(self.unit)} {more.label}"

@@ -74,7 +74,7 @@ def best_steps(
     was run alone.
     """
     by_path = {str(log.path): log for log in logs}
-    by_path |= {str(log.path): log for log in _diverged(by_path.values())}
+    by_path |= {str(log.path): log for log in diverged(by_path.values())}
     panels: dict[Hashable, list[tuple[TunedSetting, dict[float, list[Log]]]]] = {}
     for setting in ranked(by_path.values(), "mean"):
         good = (one for one in setting.candidates if one.score is not None)
@@ -152,7 +152,7 @@ def _mean(values: Iterable[float]) -> float:
     return float(np.exp(np.log(listed).mean()))
 
 
-def _diverged(logs: Iterable[Log]) -> list[Log]:
+def diverged(logs: Iterable[Log]) -> list[Log]:
     """The runs of the sweeps of ``logs`` that diverged, which no figure shows."""
     swept = {log.path.parent for log in logs}
     summaries = [folder for folder in swept if (folder / SUMMARY).is_file()]
