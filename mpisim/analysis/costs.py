@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +46,10 @@ class Target(NamedTuple):
         label, (digits, power) = LABELS.get(self.y, ""), f"{self.level:.5e}".split("e")
         level = f"{float(digits):g}e{power}" if abs(int(power)) > 1 else f"{self.level:.6g}"
         sign = "≥" if self.rises else "≤"
-        return f"{label[:-1]} {sign} {level}$" if label.endswith("$") else str(self)
+        if not label.endswith("$"):
+            return str(self)
+        alone = label.startswith("$") and label.count("$") == 2
+        return f"{label[:-1]} {sign} {level}$" if alone else f"{label} ${sign} {level}$"
 
     def met(self, values: np.ndarray) -> np.ndarray:
         """Whether each row meets it, shape (rows,)."""
@@ -74,7 +78,7 @@ def parse(text: str, where: str = "--target") -> Target:
 
 def targets(given: float | str | Sequence[float | str], y: str) -> list[Target]:
     """Targets from levels of column ``y`` and from texts, one or several."""
-    several = [given] if isinstance(given, str | float | int) else given
+    several = [given] if isinstance(given, str | Real) else given
     texts = [one if isinstance(one, str) else f"{y}={float(one)!r}" for one in several]
     return [parse(text, "target") for text in texts]
 

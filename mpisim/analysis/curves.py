@@ -27,7 +27,8 @@ ABOVE = 0.05  # of the payload: framing that must not be left out silently
 
 def grows(name: str) -> bool:
     """Whether a column counts what a run has spent, and so never falls."""
-    return name in ("round", "bits_up_max", "seconds", *SUMMED) or name.startswith("time_")
+    spent = ("round", "bits_up_max", "seconds", "simulated_seconds", *SUMMED)
+    return name in spent or name.startswith("time_")
 
 
 @dataclasses.dataclass(frozen=True)

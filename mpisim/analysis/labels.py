@@ -16,6 +16,7 @@ __all__ = ["Labels", "compressor", "method", "number", "of_log", "parameter", "p
 
 # What neither a reader of results asks for, nor a value depends on.
 LEFT_OUT = ("title", "plugin", "run.checkpoint_seconds", "run.layout", "run.ranks", "run.debug")
+NAMED_TABLES = ("method.", "compressor.", "problem.")
 NAMED = ("method.estimator", "method.optimizer")  # a known method.name says them
 Cell = str | int | float | None
 MOST = 8  # numbers that are listed one by one
@@ -57,10 +58,10 @@ def settings(configs: Iterable[labels.Tables]) -> Settings:
 
 
 def _only_some_have(name: str, flat: Sequence[labels.Tables]) -> bool:
-    """Whether of the runs of one method, compressor or problem only some have a key of it."""
+    """Whether only some runs have a key; of a method, compressor or problem: some of its runs."""
     kind = f"{name.rpartition('.')[0]}.name"
-    having = {(one[kind], name in one) for one in flat if kind in one}
-    return len(having) > len({of for of, _ in having})
+    having, lacking = ({o.get(kind) for o in flat if (name in o) == has} for has in (True, False))
+    return bool(having & lacking if name.startswith(NAMED_TABLES) else lacking)
 
 
 def columns(configs: Sequence[labels.Tables], every: bool = False) -> dict[str, list[Cell]]:

@@ -9,6 +9,7 @@ import operator
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from mpisim.analysis.formatting import table
 from mpisim.analysis.labels import cell, columns
-from mpisim.analysis.run_groups import groups_of
+from mpisim.analysis.run_groups import group_runs, groups_of
 from mpisim.analysis.tune import DEFAULT, ranked
 from mpisim.core.errors import InputError, library, suggestion
 from mpisim.core.schema import parse_toml
@@ -189,16 +190,19 @@ def _meeting(text: str, logs: list[Log]) -> list[Log]:
 
 def _meets(value: Any, sign: str, wanted: str) -> bool:
     """Numbers are compared as numbers; a number and a text are different, and in no order."""
-    try:
-        return SIGNS[sign](float(value), float(wanted))
-    except ValueError:
-        alike = isinstance(value, str) or sign in ("==", "=", "!=")
-        return alike and SIGNS[sign](str(value), wanted)
+    numbers = []
+    for one in (value, wanted):
+        with suppress(ValueError):
+            numbers.append(float(one))
+    if len(numbers) == 1 and sign not in ("==", "=", "!="):
+        return False
+    return SIGNS[sign](*numbers) if len(numbers) == 2 else SIGNS[sign](str(value), wanted)
 
 
 def _best(logs: list[Log], criterion: str) -> list[Log]:
     kept: set[str] = set()
-    for setting in ranked(logs, criterion):
+    longest = [log for group in group_runs(logs) for log in group.logs]  # not a smaller budget's
+    for setting in ranked(longest, criterion):
         steps = setting.candidates
         chosen = setting.best or (steps[0] if len(steps) == 1 else None)
         if chosen is None:

@@ -141,7 +141,8 @@ def _drawn(
     colours, texts = _renamed(groups, colors, "colors"), _renamed(groups, labels, "labels")
     for i, (text, colour, curve) in enumerate(zip(texts, colours, curves, strict=True)):
         look = style.curve(*colour_and_dash(groups, i), i, len(groups))
-        name = style.with_formulas(groups[i].label) if text is None else text
+        shown = groups[i].name if len(groups) > 1 else groups[i].label
+        name = style.with_formulas(shown) if text is None else text
         yield name, curve, look if colour is None else look | {"color": colour}
 
 
@@ -162,7 +163,7 @@ def _fill(panel: Any, curves: Sequence[Drawn], axes: Sequence[Axis], frame: dict
 
 def _renamed(groups: list[RunGroup], given: Names, what: str) -> list[str | None]:
     """The text or colour given for each curve, or None; `InputError` for another name."""
-    names = [group.label for group in groups]
+    names = [group.name for group in groups]
     if given is None:
         return [None] * len(names)
     if isinstance(given, Mapping):
@@ -228,7 +229,7 @@ def draw_bars(
     with style.styled():
         figure, panel = style.new_figure(size or (style.WIDE, height))
         unit = _bars(panel, np.transpose(seconds))
-        labels = [style.with_formulas(group.label) for group in groups]
+        labels = [style.with_formulas(group.name) for group in groups]
         panel.set_yticks(range(len(groups)), labels)
         panel.invert_yaxis()  # the first log on top
         panel.grid(visible=False, axis="y")

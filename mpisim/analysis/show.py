@@ -27,7 +27,7 @@ BITS = (
 VALUES = ("loss", "grad_norm_sq", "suboptimality", "distance_sq")
 WIDTH = 22  # of the names of bits and seconds
 
-LEADING = re.compile(r"[0-9.]+(e[+-]?[0-9]+)?(?= )")  # of "4 × theory"
+LEADING = re.compile(r"[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?(?= )")  # of "4 × theory"
 LAST = ("loss", "grad_norm_sq")  # columns whose last values are listed
 LONGEST = 20  # letters of a path in a list that is too wide
 LEAST = ("bits_per_worker", "loss", "seconds", "round", "run.seed")  # left out first

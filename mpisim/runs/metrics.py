@@ -67,8 +67,11 @@ class Metric(Stateful, Observer, ABC):
         """A copy for a run, with all of the above."""
         return self._bind(**context)
 
-    def _mean(self, rows: np.ndarray | LazyRows) -> np.ndarray:
-        """The mean of rows (m, d) over all workers, (d,), on every rank. Collective."""
+    def _mean(self, rows: np.ndarray | LazyRows, count: int = 0) -> np.ndarray:
+        """The mean of rows (m, d) over all workers, or over ``count`` that have rows, (d,).
+
+        The same on every rank. Collective.
+        """
 
         def fold(total: np.ndarray) -> None:
             for _, block in row_blocks(rows):
@@ -76,7 +79,7 @@ class Metric(Stateful, Observer, ABC):
 
         total = np.zeros(self.problem.d)
         self.star.relay(total, fold)
-        return total / self.star.n
+        return total / (count or self.star.n)
 
     def _due(self) -> bool:
         """Whether the round in progress leads to a row of the log."""

@@ -292,7 +292,12 @@ class Uniform(Metric):
         return (self.total / self.rounds if self.rounds else self._grad_norm_sq(x),)
 
     def _grad_norm_sq(self, x: np.ndarray) -> float:
-        if isinstance(self.problem, ExplicitProblem):
+        star = self.star
+        if star.attack is not None:  # f is the mean over the others
+            good = ~star.attack.bad(star.n)
+            rows = to_host(self.problem.losses_and_gradients(x)[1])
+            grad = self._mean(rows[good[star.first : star.first + star.m]], int(good.sum()))
+        elif isinstance(self.problem, ExplicitProblem):
             grad = self.problem.loss_and_gradient(x)[1]
         else:
             grad = self._mean(to_host(self.problem.losses_and_gradients(x)[1]))

@@ -92,6 +92,7 @@ def test_latex_has_every_letter_of_our_names():
         ("train_accuracy<=0.9", "train_accuracy ≤ 0.9"),
         ("bits_up>=1e6", "bits_up ≥ 1e+06"),
         ("suboptimality=0", "suboptimality ≤ 0"),
+        ("simulated_seconds>=10", "simulated_seconds ≥ 10"),
     ],
 )
 def test_a_column_has_a_direction(text, shown):
@@ -113,6 +114,16 @@ def test_an_accuracy_is_met_from_above(make_log, rows, command):
     assert [c.costs["round"].mean for c in table(logs[:2], "test_accuracy<=0.04")] == [0]
     with pytest.raises(InputError, match="bits_up grows with the rounds: it must be bits_up>=1000"):
         table(logs, 1e6, "bits_up")
+    with pytest.raises(InputError, match="simulated_seconds grows with the rounds"):
+        parse("simulated_seconds=10")
+    assert len(table(logs[:2], np.float32(0.1), "loss")) == 1
+
+
+def test_a_formula_of_a_target_is_one_formula():
+    """A label may be a formula, or a text with formulas."""
+    assert parse("loss=0.5").formula() == "$f(x^k) ≤ 0.5$"
+    mean = parse("mean_grad_norm_sq=0.5").formula()
+    assert mean.endswith("$j < k$ $≤ 0.5$")
 
 
 def test_a_target_met_at_the_start_is_stated(make_log, rows, command):

@@ -102,6 +102,15 @@ def test_axes_labels_scales_and_legend(make_log):
     assert len(axes.lines) == 2 and len(axes.collections) == 1  # one band, of the two seeds
 
 
+def test_a_run_without_the_key_that_others_have_is_in_the_legend(make_log):
+    attacked = make_log(compressor='name = "randk"\nk = 10\n[attack]\nshare = 0.2')
+    legend = panel([make_log(), attacked]).get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "MARINA + RandK (K = 10)",
+        "share = 0.2",
+    ]
+
+
 def test_where_methods_cross_compressors_colour_says_the_compressor(make_log):
     paths = [
         make_log(method=method, compressor=f'name = "randk"\nk = {k}')

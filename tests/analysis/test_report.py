@@ -156,10 +156,18 @@ def test_tables_are_sorted_also_with_runs_that_diverged():
     [function] = re.findall(r"^function sortBy.*?^}", script, re.DOTALL | re.MULTILINE)
     job = subprocess.run(["node", "-e", function + SORTED], capture_output=True, text=True)
     assert job.stdout.split() == ["-4", "1e-07", "0.5", "2", "3", "inf", "nan", "nan"], job.stderr
+    script = function + SORTED.replace("dataset: {value}", "dataset: {}").replace(FIRST, SECOND)
+    job = subprocess.run(["node", "-e", script], capture_output=True, text=True)
+    texts = ["0.0512", "0.25 × theory", "0.5 × theory", "9.76 ± 1", "1.2e+05", "a", "b"]
+    assert job.stdout.splitlines() == texts, job.stderr
 
 
-SORTED = """
-const texts = ["3", "nan", "1e-07", "inf", "2", "-4", "nan", "0.5"];
+FIRST = '["3", "nan", "1e-07", "inf", "2", "-4", "nan", "0.5"]'
+SECOND = '["b", "9.76 ± 1", "0.5 × theory", "1.2e+05", "a", "0.25 × theory", "0.0512"]'
+SORTED = f"""
+const texts = {FIRST};
+"""
+SORTED += """
 const rows = texts.map((value) => ({cells: [{dataset: {value}, textContent: value}]}));
 const append = (...sorted) => sorted.forEach((row) => console.log(row.cells[0].textContent));
 const heading = {cellIndex: 0, getAttribute() {}, setAttribute() {}, parentNode: {cells: []}};

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import re
 import sys
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from mpisim.analysis.formatting import columns, escaped, table
-from mpisim.analysis.log_files import all_rows, to_parquet
+from mpisim.analysis.log_files import all_rows, selected, to_parquet
 from mpisim.runs.log.reader import read, read_all
 
 
@@ -28,6 +29,27 @@ def test_rows_of_several_logs(make_log):
     assert rows["suboptimality"][2:].tolist() == [0.5] * 3
     assert np.isnan(rows["suboptimality"][:2]).all()
     assert rows["seconds"].tolist() == pytest.approx([0, 0.036, 0, 0.036, 0.072])
+
+
+def test_a_number_and_a_text_are_in_no_order(make_log):
+    steps = ['"theory"', "{ theory = 4.0 }", "0.5", "2.0"]
+    logs = read_all([make_log(stepsize=step, seed=i) for i, step in enumerate(steps)])
+    kept = {
+        c: [log.attrs["seed"] for log in selected(logs, f"method.stepsize {c}")] for c in SIGNED
+    }
+    assert kept == SIGNED
+
+
+SIGNED = {"> 0.6": [3], "<= 2": [2, 3], "== theory": [0], "!= 2": [0, 1, 2], "< u": [0, 1]}
+
+
+def test_the_best_step_is_that_of_the_longest_runs(make_log):
+    """Logs of a smaller budget are beside those that went on from them."""
+    rates = {"{ theory = 1.0 }": 0.1, "{ theory = 2.0 }": 0.2, "{ theory = 4.0 }": 0.05}
+    pairs = itertools.product((20, 50), rates.items())
+    paths = [make_log(stepsize=s, rounds=rounds, rate=rate) for rounds, (s, rate) in pairs]
+    (one,) = selected(read_all(paths), best=True)
+    assert (one.rows, one.config["method"]["stepsize"]) == (51, {"theory": 2.0})
 
 
 def test_csv_has_all_digits(make_log, command):

@@ -146,6 +146,8 @@ def test_a_key_that_only_some_runs_of_a_method_have_varies():
         "method.participants": [5, None, None],
     }
     assert labels.settings([some, other]).fixed == {"method.participants": 5}
+    attacked = some | {"attack": {"share": 0.2}, "run": {"wire": "float64"}}
+    assert {*labels.settings([some, attacked]).varied} == {"attack.share", "run.wire"}
 
 
 def test_order(rows):
@@ -158,9 +160,10 @@ def test_order(rows):
 
 
 def test_order_of_cells_of_all_kinds():
-    cells = ["b", None, 2.0, float("nan"), "16 × theory", "4 × theory", "a", 1]
+    cells = ["b", None, 2.0, float("nan"), "16 × theory", "4.5 × theory", "2026.11.27 gd.h5", 1]
     result = [row[0] for row in in_order(["x"], [[cell] for cell in cells], "x", False)]
-    assert str(result) == str([1, 2.0, "4 × theory", "16 × theory", float("nan"), "a", "b", None])
+    first = [1, 2.0, "4.5 × theory", "16 × theory", float("nan")]
+    assert str(result) == str([*first, "2026.11.27 gd.h5", "b", None])
 
 
 def test_what_cannot_be_read_is_passed_over(folder, capsys):

@@ -99,6 +99,18 @@ def test_the_mean_at_the_uniform_iterate_is_exact_whatever_is_logged(problem, tm
         assert np.array_equal(columns(tmp_path / "some.h5")[name], without[name][[0, 5, 10, 12]])
 
 
+@pytest.mark.parametrize("problem", [{}, QUADRATIC], ids=["sample", "quadratic"])
+def test_workers_that_attack_are_not_in_the_mean_of_any_column(problem, tmp_path):
+    tables = table(MARINA, PERMK, rounds=4, columns=["uniform"])
+    tables["problem"] = problem or tables["problem"]
+    tables |= {"method": MARINA | {"stepsize": 0.1}}
+    run_tables(tables | {"attack": {"name": "sign-flip", "share": 0.4}}, tmp_path / "log.h5")
+    c = columns(tmp_path / "log.h5")
+    assert c["mean_grad_norm_sq"][0] == c["grad_norm_sq"][0]
+    means = [c["grad_norm_sq"][:k].mean() for k in range(1, 5)]
+    np.testing.assert_allclose(c["mean_grad_norm_sq"][1:], means, rtol=1e-12)
+
+
 @pytest.mark.parametrize("asked", ["pi", "layers", "estimates"])
 def test_the_row_where_a_signal_ends_a_run_has_its_values(asked, tmp_path, monkeypatch):
     """Those of a run of as many rounds, which it becomes when it is resumed."""

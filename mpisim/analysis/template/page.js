@@ -217,8 +217,9 @@ function sortBy(heading) {
   const order = new Intl.Collator("en", {numeric: true});
   const compare = (a, b) => {
     const [p, q] = [a, b].map((row) => row.cells[column]);
-    const both = isFinite(p.dataset.value) && isFinite(q.dataset.value);  // not nan, inf, texts
-    return both ? p.dataset.value - q.dataset.value : order.compare(p.textContent, q.textContent);
+    const [x, y] = [p, q].map((cell) => Number(cell.dataset.value ?? parseFloat(cell.textContent)));
+    const texts = order.compare(p.textContent, q.textContent);  // also of nan and inf
+    return isFinite(x) && isFinite(y) ? x - y || texts : texts;
   };
   body.append(...[...body.rows].sort((a, b) => down ? compare(b, a) : compare(a, b)));
 }
