@@ -117,6 +117,7 @@ CLASSES = [("y = a @ torch.arange(5.0)", "y = torch.arange(70) % 3 + 1"), ("def 
         ("torch.nn.LSTM(*shape, 1)", [], "the module must return a tensor with a row"),
         ("torch.nn.Linear(*shape, 3)", CLASSES, "labels go from 1 to 3; allowed: from 0 to 2"),
         ("torch.nn.Flatten(0)", [], "one with parameters"),
+        (f"{LINEAR}.requires_grad_(False)", [], "one with parameters that require gradients"),
     ],
 )
 def test_a_module_that_does_not_fit_is_one_line(plugin, module, others, message):
@@ -124,6 +125,20 @@ def test_a_module_that_does_not_fit_is_one_line(plugin, module, others, message)
     with pytest.raises(InputError, match=f"^problem 'regression': .*{message}") as error:
         problem.loaded(4, 0, 4, 1, np.dtype("float64"))
     assert "\n" not in str(error.value)
+
+
+def test_frozen_parameters_stay_as_they_are(plugin):
+    frozen = plugin("frozen", "sum", ("self.hidden),", "self.hidden).requires_grad_(False),"))
+    problem = parse(tables(frozen, hidden=3)).problem.loaded(4, 0, 4, 1, np.dtype("float64"))
+    first, _, last = problem.flat_model.model
+    assert problem.d == 4 and problem.shapes == ((1, 3), (1, 1))
+    before = [p.clone() for p in first.parameters()]
+    x = problem.initial_point()
+    assert torch.equal(x, torch.cat([last.weight.detach()[0], last.bias.detach()]))
+    _, gradients = problem.losses_and_gradients(x + 1)
+    assert gradients.shape == (4, 4) and (gradients != 0).all()
+    assert torch.equal(last.bias.detach(), x[3:] + 1)
+    assert all(torch.equal(p, old) for p, old in zip(first.parameters(), before, strict=True))
 
 
 def test_the_examples_of_the_documents(tmp_path, monkeypatch):
