@@ -7,6 +7,7 @@ import types
 import numpy as np
 import pytest
 
+import mpisim
 from mpisim.core.errors import InputError
 from mpisim.core.schema import build
 from mpisim.problems import PROBLEMS
@@ -139,6 +140,17 @@ def test_frozen_parameters_stay_as_they_are(plugin):
     assert gradients.shape == (4, 4) and (gradients != 0).all()
     assert torch.equal(last.bias.detach(), x[3:] + 1)
     assert all(torch.equal(p, old) for p, old in zip(first.parameters(), before, strict=True))
+
+
+def test_a_step_in_place_is_refused(plugin):
+    @mpisim.optimizer("mine")
+    class Mine(mpisim.Optimizer):
+        def step(self, x, g, gamma):
+            return x.sub_(gamma * g)
+
+    method = {"estimator": "naive", "optimizer": "mine", "stepsize": 0.1}
+    with pytest.raises(InputError, match=r"^optimizer 'mine': its step changes"):
+        run_tables(tables(plugin("stepping", "sum"), (method, {"name": "identity"})))
 
 
 def test_the_examples_of_the_documents(tmp_path, monkeypatch):
