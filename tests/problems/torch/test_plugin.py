@@ -14,6 +14,7 @@ from mpisim.problems import PROBLEMS
 from mpisim.problems.torch import samples, samples_of
 from mpisim.runs.experiment import parse
 from mpisim.testing import problem_checks
+from mpisim.testing.new import create
 from tests.comm.jobs import ROOT
 from tests.helpers import columns, run_tables
 
@@ -151,6 +152,18 @@ def test_a_step_in_place_is_refused(plugin):
     method = {"estimator": "naive", "optimizer": "mine", "stepsize": 0.1}
     with pytest.raises(InputError, match=r"^optimizer 'mine': its step changes"):
         run_tables(tables(plugin("stepping", "sum"), (method, {"name": "identity"})))
+
+
+def test_the_template_of_a_metric_sees_tensors(plugin, tmp_path):
+    problem = plugin("measured", "sum")
+    path, _ = create("metric", "travelled", tmp_path)
+    wanted, log = tables(problem), tmp_path / "log.h5"
+    both = {"plugin": [problem, str(path)], "run": {"rounds": 9, "columns": ["travelled"]}}
+    end = run_tables(wanted | both, log)
+    distances = columns(log)["travelled"]
+    assert distances[0] == 0 and (np.diff(distances) >= 0).all()
+    start = parse(wanted).problem.loaded(4, 0, 4, 1, np.dtype("float64")).initial_point()
+    assert distances[-1] >= np.linalg.norm(end.x - start.numpy()) * (1 - 1e-12) > 0
 
 
 def test_the_examples_of_the_documents(tmp_path, monkeypatch):
