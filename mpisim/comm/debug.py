@@ -6,8 +6,9 @@ up tells where it comes from. It does not change what is sent, drawn and charged
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,16 @@ def poisoned(v: Any, mark: int) -> Any:
     return v * 0 + poison(mark)
 
 
+@contextlib.contextmanager
+def poisoning_sent(poisons: bool) -> Iterator[None]:
+    """Meanwhile vectors that were sent are poisoned, or not; all else is."""
+    before, DebugStar.poisons_sent = DebugStar.poisons_sent, poisons
+    try:
+        yield
+    finally:
+        DebugStar.poisons_sent = before
+
+
 class DebugStar(Star):
     """Poisons vectors that were sent, once they are encoded; means off the server; and what the
     server sends to clients of other ranks alone. Remembers exchanges that cost no bits.
@@ -51,6 +62,8 @@ class DebugStar(Star):
     uncharged : the first exchange of the round that the method calls, and that is for the log; or
         empty
     """
+
+    poisons_sent = True
 
     def __init__(self, *args: Any):
         super().__init__(*args)
@@ -75,7 +88,7 @@ class DebugStar(Star):
     ) -> Upload:
         upload = super().compress(compressor, v, purpose, clients)
         writeable = is_tensor(v) or (isinstance(v, np.ndarray) and v.flags.writeable)
-        if writeable and not self._kept(v):
+        if self.poisons_sent and writeable and not self._kept(v):
             self._sent[upload] = v
         return upload
 

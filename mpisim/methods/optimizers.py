@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from mpisim.core.arrays import maximum, sqrt
+from mpisim.core.arrays import is_tensor, maximum, sqrt
+from mpisim.core.errors import InputError
 from mpisim.core.numerics.functions import power
 from mpisim.core.registry import Registry, named
 from mpisim.core.schema import require, share_of
@@ -36,6 +37,34 @@ class Optimizer(Stateful, ABC):
     @abstractmethod
     def step(self, x: np.ndarray, g: np.ndarray, gamma: float) -> np.ndarray:
         """The next point from x (d,) and the estimate g (d,), with step size gamma: a new array."""
+
+
+def careful_step(optimizer: Optimizer, x: Any, g: Any, gamma: float) -> Any:
+    """The optimizer's `step`; `InputError` if it changes x or g, which others keep."""
+    if is_tensor(x):
+        versions = x._version, g._version
+        following = optimizer.step(x, g, gamma)
+        if (x._version, g._version) != versions:
+            raise _in_place(optimizer)
+        return following
+    x, g = x.view(), g.view()
+    x.flags.writeable = g.flags.writeable = False
+    try:
+        following = optimizer.step(x, g, gamma)
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise _in_place(optimizer) from error
+    if not following.flags.writeable:  # x itself, say
+        return following.copy()
+    if np.may_share_memory(following, x):  # state that was returned before, and has changed since
+        raise _in_place(optimizer)
+    return following
+
+
+def _in_place(optimizer: Optimizer) -> InputError:
+    line = "its step changes x or g in place; allowed: a new array for x^{k+1}"
+    return InputError(f"optimizer {optimizer.name!r}: {line}")
 
 
 @optimizer("gd")

@@ -20,6 +20,7 @@ from mpisim.core.arrays import is_tensor, to_host
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Round
 from mpisim.core.state import Stateful
+from mpisim.methods import optimizers
 from mpisim.methods.estimators.base import Estimator
 from mpisim.methods.method_table import Method
 from mpisim.methods.oracle import Oracle
@@ -73,6 +74,9 @@ class RunState:
         self.estimator = self.method.estimator.bind(star, self.oracle, compressor)
         self.hidden = self.estimator.server_point and not star.is_server
         self.optimizer = self.method.optimizer.bind(round.rounds)
+        own = type(self.optimizer).__module__ == optimizers.__name__  # tried by tests
+        step = self.optimizer.step if own else partial(optimizers.careful_step, self.optimizer)
+        self._optimizer_step = step
         self.run = run = _with_log_every(experiment.run, self.estimator, problem, rows)
         kinds: list[type[Metric]] = [METRICS[name] for name in self.run.columns or ()]
         kinds += [Tests] * problem.tested
@@ -112,7 +116,7 @@ class RunState:
         if method.weight_decay:
             g = g + method.weight_decay * x
         eta = self.estimator.server_stepsize
-        self.x = self.optimizer.step(x, g, gamma if eta is None else eta)
+        self.x = self._optimizer_step(x, g, gamma if eta is None else eta)
         if self.hidden:
             self.x = self.x + UNSENT
         star.clock.to(OTHER)
@@ -172,14 +176,16 @@ class RunState:
     def require_shapes(self, first: dict[str, tuple[int, ...] | None]) -> None:
         """`InputError` if anything of ``first``, of round 0, is missing or has another shape.
 
-        Only vectors of dimension d must keep their shape: other arrays may grow.
+        Only vectors must keep their dimension d: other axes may grow, as of a history (t, d).
         """
         shapes, d = self.shapes(), self.problem.d
         for name, shape in first.items():
             if name not in shapes:
                 raise _not_this_run(f"lacks {name}")
-            if shape and shape[-1] == d and shapes[name] not in (shape, None):
-                raise _not_this_run(f"has {name} of shape {shapes[name]}")
+            if not shape or shape[-1] != d or (now := shapes[name]) is None:
+                continue
+            if (len(now), now[-1:]) != (len(shape), (d,)):
+                raise _not_this_run(f"has {name} of shape {now}")
 
     def _entries(self) -> Iterator[tuple[str, Stateful, str, Any]]:
         """Title, part, name and value of all that is declared and set."""

@@ -21,6 +21,7 @@ import h5py
 import numpy as np
 
 from mpisim.comm.communicators import Comm, OneProcess
+from mpisim.comm.debug import poisoning_sent
 from mpisim.core.errors import MethodError, MpisimError
 from mpisim.core.imports import PACKAGE
 from mpisim.core.terminal import without_remarks
@@ -166,7 +167,7 @@ class Trial:
     optional : it combines what need not go together; refused : and does not
     why : it does not run; empty if it does
     may_keep : its estimates are right, so what it keeps is, even if it was compressed
-    keeps_sent : it keeps what it compressed, undecoded, after it was sent
+    keeps_sent : ``run.debug`` has ended it in one process; on ranks it may keep what it sent
     """
 
     title: str
@@ -202,8 +203,9 @@ class Trial:
             self.keeps_sent = True
             if not self.may_keep:
                 raise
-        else:
-            require_same(self.log("complete"), self.log("debug"))
+            with poisoning_sent(False):  # all other mistakes still end it
+                run(_debugged(self.tables), self.log("debug"), force=True)
+        require_same(self.log("complete"), self.log("debug"))
 
     def resume(self) -> None:
         """The first part, resumed, has the log of the run."""
@@ -213,14 +215,15 @@ class Trial:
     def run_on(self, comm: Comm) -> None:
         """On the ranks of ``comm``: the run, and the end of the other first part. Collective.
 
-        The former with ``run.debug``, unless that has stopped it in one process. The latter first:
-        in new processes, what a module keeps does not hide what a checkpoint lacks.
+        The former with ``run.debug``. The latter first: in new processes, what a module keeps does
+        not hide what a checkpoint lacks.
         """
-        debugged = self.tables if self.keeps_sent else _debugged(self.tables)
+        debugged = _debugged(self.tables)
         dedicated = self.tables | {"run": self.tables["run"] | {"layout": "dedicated"}}
         for name, tables, resume in (("moved", dedicated, True), ("ranks", debugged, False)):
             try:
-                run(tables, self.log(name), comm, resume=resume)
+                with poisoning_sent(not self.keeps_sent):
+                    run(tables, self.log(name), comm, resume=resume)
             except MpisimError as error:
                 if comm.rank == 0:
                     self.log(name).with_suffix(".why").write_text(str(error))

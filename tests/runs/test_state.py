@@ -12,6 +12,7 @@ from mpisim.comm.communicators import OneProcess
 from mpisim.comm.debug import MARKS, mark_in, poison, poisoned
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.runs.experiment import parse
+from mpisim.runs.setup import Setup
 from mpisim.testing import differences
 from tests.comm.jobs import mpirun, needs_mpirun
 from tests.comm.wrong_methods import keeps_momentum, line, published, right, undecoded
@@ -148,6 +149,91 @@ def test_an_optimizer_keeps_what_it_declares(tmp_path, monkeypatch):
             return x - sum(self.past) / 2
 
     assert in_two_parts(tmp_path, lambda rounds: tables(rounds, "averaged")) == []
+
+
+def test_a_history_that_grows_is_resumed(tmp_path, monkeypatch):
+    """Its first axis, or that after the workers'; a vector keeps its dimension."""
+
+    @mpisim.estimator("mine")
+    class Mine(mpisim.Estimator):
+        h_i = mpisim.PerWorker("(m, t, d)")
+        h = mpisim.AtServer("(t, d)")
+
+        def start(self, x):
+            m_i = self.oracle.gradients(x)
+            self.h_i, self.h = m_i[:, None], x[None]
+            return self.estimate(x)
+
+        def estimate(self, x):
+            m_i = self.compress(self.oracle.gradients(x) - self.h_i.mean(axis=1))
+            self.h_i = np.concatenate([self.h_i, m_i.decoded()[:, None]], axis=1)
+            self.h = np.concatenate([self.h, self.star.mean(m_i)[None]])
+            return self.star.broadcast(self.h.mean(axis=0))
+
+    assert in_two_parts(tmp_path, tables) == []
+    setup = Setup(parse(tables()), OneProcess())
+    setup.state.step(0.1)
+    shapes = setup.state.shapes()
+    for wrong in ((), (123,), (2, 2, 123), (2, 122)):
+        monkeypatch.setattr(
+            setup.state, "shapes", lambda wrong=wrong: shapes | {"estimator.h": wrong}
+        )
+        with pytest.raises(mpisim.InputError, match=r"its state has estimator\.h of shape \("):
+            setup.state.require_shapes(shapes)
+
+
+def in_place(self, x, g, gamma):
+    x -= gamma * g
+    return x
+
+
+def in_place_of_a_view(self, x, g, gamma):
+    x[3:] *= 0.9
+    return x - gamma * g
+
+
+def in_place_of_g(self, x, g, gamma):
+    g *= gamma
+    return x - g
+
+
+def in_place_of_state(self, x, g, gamma):
+    self.y = x - gamma * g if self.y is None else self.y
+    self.y -= gamma * g
+    return self.y
+
+
+STEPS = in_place, in_place_of_a_view, in_place_of_g, in_place_of_state
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_in_place_is_refused(step, tmp_path):
+    """Lazy gradients, as MARINA's on the quadratic, keep x^k."""
+    members = {"check": lambda self: setattr(self, "y", None), "y": mpisim.Shared(), "step": step}
+    mpisim.optimizer("mine")(type("Mine", (mpisim.Optimizer,), members))
+    problem = {"name": "quadratic", "workers": 6, "dimension": 30, "noise": 0.3}
+    method = {"estimator": "marina", "p": 0.3, "optimizer": "mine", "stepsize": 0.1}
+    line = "^optimizer 'mine': its step changes x or g in place; allowed: a new array for x"
+    with pytest.raises(mpisim.InputError, match=line):
+        run_tables(
+            {"problem": problem, "method": method, "compressor": RANDK, "run": {"rounds": 9}}
+        )
+
+
+def test_a_step_may_stay_where_it_is(tmp_path):
+    """Then x^{k+1} is x^k, and the kernels of problems take it as any other."""
+    for name, stay in (("stay", lambda x: x), ("copy", lambda x: x.copy())):
+
+        def step(self, x, g, gamma, stay=stay):
+            self.k += 1
+            return stay(x) if self.k % 3 == 1 else x - gamma * g
+
+        members = {"k": mpisim.Shared(), "check": lambda self: setattr(self, "k", 0), "step": step}
+        mpisim.optimizer(name)(type(name, (mpisim.Optimizer,), members))
+        method = {"estimator": "marina", "p": 0.3, "optimizer": name, "stepsize": 0.1}
+        run_tables(table(method, RANDK), tmp_path / f"{name}.h5")
+    assert differences(tmp_path / "stay.h5", tmp_path / "copy.h5") == []
+    assert len(np.unique(columns(tmp_path / "stay.h5")["loss"])) > 2
 
 
 @pytest.mark.parametrize("log_every", [1, 4])  # 13 is a row of the first part alone

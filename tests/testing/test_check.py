@@ -102,6 +102,19 @@ KEPT.append((self.star.round, g))
         trial.compare("moved", "")
 
 
+def test_what_costs_no_bits_is_seen_on_ranks_where_what_was_sent_may_be_kept(plugin, tmp_path):
+    right = CASES["mistakes"]["a sum that costs no bits"]["right"]
+    wrong = "(self.h, self.star.publish(self.h), self.star.average(m_i))[-1]"
+    load([str(plugin(METHOD.replace(right, wrong), "ranks"))])
+    tables = next(experiments(Subject("method", "mine", {}), tmp_path / "sample"))[1]
+    write_sample(tmp_path / "sample", rows=240)
+    trial = Trial("", tables, tmp_path / "log", keeps_sent=True)
+    trial.run()
+    trial.run_on(OneProcess())
+    with pytest.raises(Broken, match=r"it calls star\.publish"):
+        trial.compare("ranks", "")
+
+
 @pytest.mark.parametrize("name", sorted({*PROBLEMS} - {"torch"}))
 def test_our_problems_pass(name):
     assert_all(problem_checks(build(PROBLEMS[name], SMALL[name], "problem")))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
 from math import inf
 from pathlib import Path
@@ -98,7 +99,8 @@ def read_client_ids(path: str) -> ClientIds:
     """The ids in a text file (plain, gz, bz2 or xz), one a line; or `InputError`."""
     content = read_content(Path(path).expanduser(), f"problem.client_ids: {path}")
     numbers: dict[bytes, int] = {}
-    client = [numbers.setdefault(line.strip(), len(numbers)) for line in content.splitlines()]
+    lines = content.removeprefix(codecs.BOM_UTF8).splitlines()
+    client = [numbers.setdefault(line.strip(), len(numbers)) for line in lines]
     return ClientIds(path, np.array(client, np.int64), sha256(content))
 
 

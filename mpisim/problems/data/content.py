@@ -37,7 +37,7 @@ _STREAMS: dict[bytes, tuple[Callable[[], Any], int]] = {
     b"BZh": (bz2.BZ2Decompressor, 0),
     b"\xfd7zXZ\x00": (lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), 4),
 }
-_DAMAGED = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
+DAMAGED = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 
 def read_content(path: Path, source: str | None = None) -> bytes:
@@ -55,7 +55,7 @@ def read_content(path: Path, source: str | None = None) -> bytes:
         if packed.startswith(magic):
             try:
                 return _decompress(packed, stream, padding, source)
-            except _DAMAGED as error:
+            except DAMAGED as error:
                 raise InputError(
                     f"{source}: truncated or damaged compressed file ({error}); allowed: plain"
                     " text, or a whole .gz, .bz2 or .xz file; get or copy it again"
@@ -88,7 +88,7 @@ def _decompress(packed: bytes, new_stream: Callable[[], Any], padding: int, sour
             try:
                 parts.append(stream.decompress(chunk))
                 size += len(parts[-1])
-            except _DAMAGED as error:
+            except DAMAGED as error:
                 raise ValueError(f"the stream that begins at byte {start}: {error}") from None
             require_content(size, len(packed), source)
         at = _after_padding(packed, at - len(stream.unused_data), padding)

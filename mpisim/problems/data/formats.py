@@ -17,10 +17,11 @@ from mpisim.core.errors import InputError, library
 from mpisim.core.files import make_folder, write_atomic, write_file, writing
 from mpisim.core.schema import require
 from mpisim.problems.data import libsvm
-from mpisim.problems.data.content import read_content, require_content, sha256
+from mpisim.problems.data.content import DAMAGED, read_content, require_content, sha256
 from mpisim.problems.data.libsvm import Table
 
 Column = str | int  # its name, or its number from 1
+GAPS = {"", "?", "na", "n/a", "#n/a", "<na>", "null", "none"}  # cells without a number
 PARTS = "data", "indices", "indptr", "shape"  # of sparse rows, as SciPy's save_npz names them
 
 
@@ -86,7 +87,10 @@ def save_arrays(x: Any, y: Any) -> str:
 
 
 def read_csv(content: bytes, source: str) -> tuple[list[str], np.ndarray]:
-    """Names of the columns, none if the first line is of numbers, and the numbers, (N, columns)."""
+    """Names of the columns, none if the first line is a sample, and the numbers, (N, columns).
+
+    A first line 0, 1, 2, ... is of names: pandas writes it of a frame without any.
+    """
     try:
         read = csv.reader(content.decode("utf-8-sig").splitlines())
         lines = [(number, line) for number, line in enumerate(read, 1) if line]
@@ -94,19 +98,39 @@ def read_csv(content: bytes, source: str) -> tuple[list[str], np.ndarray]:
         raise InputError(f"{source}: {error}; allowed: CSV in UTF-8") from None
     names: list[str] = []
     rows: list[list[float]] = []
-    for number, line in lines:
+    if lines and _are_names(lines[0][1], f"{source}:{lines[0][0]}"):
+        names = [cell.strip() for cell in lines[0][1]]
+    for number, line in lines[bool(names) :]:
         try:
             rows.append([float(cell) for cell in line])
         except ValueError as error:
-            if rows or names:
-                raise InputError(f"{source}:{number}: {error}; allowed: numbers") from None
-            names = [cell.strip() for cell in line]
+            raise InputError(f"{source}:{number}: {error}; allowed: numbers") from None
         if len(line) != (width := len(lines[0][1])):
             wanted = f"{width}, as in the first line"
             raise InputError(f"{source}:{number}: {len(line)} cells; allowed: {wanted}")
     if not rows:
         raise InputError(f"{source}: no row of numbers; allowed: CSV with a label and features")
     return names, np.array(rows)
+
+
+def _are_names(line: list[str], where: str) -> bool:
+    """Whether a first line is of names; `InputError` if it may be a sample, too."""
+    if line == [str(i) for i in range(len(line))]:
+        if len(line) == 2:
+            raise InputError(f"{where}: 0,1 may be names or a sample; allowed: names with letters")
+        return True
+    words = [cell for cell in line if not _is_number(cell)]
+    if words and all(cell.strip().lower() in GAPS for cell in words):
+        raise InputError(f"{where}: a cell is missing; allowed: numbers, or a first line of names")
+    return bool(words)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def _of_parquet(content: bytes, source: str) -> tuple[list[str], np.ndarray]:
@@ -127,8 +151,9 @@ def _of_npz(content: bytes, source: str) -> Table:
         require_content(size, len(content), source)
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             arrays = {name.lower(): file[name] for name in file.files}
-    except (OSError, ValueError, MemoryError, zipfile.BadZipFile) as error:
-        raise InputError(f"{source}: {error}; allowed: an .npz file of numbers") from None
+    except (*DAMAGED, MemoryError, RuntimeError, zipfile.BadZipFile) as error:
+        why = str(error) or "truncated or damaged"
+        raise InputError(f"{source}: {why}; allowed: an .npz file of numbers") from None
     sparse = set(PARTS) <= set(arrays)
     if "y" not in arrays or not (sparse or "x" in arrays):
         allowed = f"y, and x (N, d) or {', '.join(PARTS)} of sparse rows"
@@ -166,8 +191,8 @@ def to_libsvm(source: Path, out: Path, label: int = 1, zero_based: bool = False)
     label : the column of the labels in CSV, from 1
     zero_based : the source is LibSVM with indices from 0, not CSV
 
-    A first line of CSV that is not of numbers is taken for names. `InputError` for what cannot be
-    read, and for a place that cannot be written.
+    A first line of names is taken as in `read_csv`. `InputError` for what cannot be read, and for a
+    place that cannot be written.
     """
     from sklearn.datasets import dump_svmlight_file, load_svmlight_file  # takes a second
 

@@ -233,9 +233,9 @@ class FlatModel:
     """Mean losses and gradients of a model over samples.
 
     Parameters and gradient are views of two flat tensors, shape (d,), in the order of
-    ``model.parameters()``. In training, batch norm uses the statistics of the samples that go
-    through together, and averages them over one call of `gradient`. `test` uses such an average.
-    Nothing waits for the device.
+    ``model.parameters()``; those without ``requires_grad`` stay as they are. In training, batch
+    norm uses the statistics of the samples that go through together, and averages them over one
+    call of `gradient`. `test` uses such an average. Nothing waits for the device.
 
     model : on the CPU, with parameters of the arithmetic's type; moved to ``device``.
     loss : from outputs and targets (b, ...) to the sum of b losses
@@ -248,7 +248,7 @@ class FlatModel:
     ):
         self.model, self.device, self.mixed = model.to(device), device, mixed
         self.loss, self.correct = loss, correct
-        parameters = list(self.model.parameters())
+        parameters = [p for p in self.model.parameters() if p.requires_grad]
         self.shapes = tuple((len(p), p[0].numel()) if p.dim() else (1, 1) for p in parameters)
         self.d = sum(p.numel() for p in parameters)
         self.x = torch.cat([p.detach().reshape(-1) for p in parameters])

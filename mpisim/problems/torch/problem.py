@@ -30,6 +30,8 @@ if TYPE_CHECKING:  # importing PyTorch takes seconds
 class TorchProblem(ProblemWithTestSet, rows_of_points=True):
     """f_i(x) = mean over the worker's samples of the loss of a module with parameters x.
 
+    Parameters without ``requires_grad`` are no part of x.
+
     A subclass with the decorator `mpisim.problem` defines `make_module` and `make_samples`, and
     `loss` and `correct` where it does not classify. Its fields are more keys of its table.
 
@@ -178,8 +180,9 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
             torch.manual_seed(int(self.streams.raw("initial point", 0, 0, 1, 1)[0, 0]) >> 1)
             module = self.make_module(data.features.shape[1:])
         parameters = list(module.parameters())
-        if not parameters or any(map(torch.nn.parameter.is_lazy, parameters)):
-            allowed = "allowed: one with parameters, and no lazy layers"
+        trained = any(p.requires_grad for p in parameters)
+        if not trained or any(map(torch.nn.parameter.is_lazy, parameters)):
+            allowed = "allowed: one with parameters that require gradients, and no lazy layers"
             raise InputError(
                 f"problem {self.name!r}: make_module returns another module; {allowed}"
             )

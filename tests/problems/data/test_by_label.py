@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import mpisim
 from mpisim.core.errors import InputError
 from mpisim.problems import PROBLEMS
 from mpisim.problems.data.arrange import shuffle
-from mpisim.problems.data.by_label import SplitKeys, label_order
+from mpisim.problems.data.by_label import SplitKeys, label_order, read_client_ids
 from tests.helpers import columns, run_tables, table
 
 
@@ -138,6 +139,14 @@ def test_natural_clients_have_their_rows_alone(tmp_path, name):
         assert np.allclose(full.gradients(x)[:, 0] / by_hand, full.gradients(x)[0, 0] / by_hand[0])
     else:
         assert np.allclose(full.label_shares(), [[0, 1], [1, 0], [1, 0]])
+
+
+def test_the_mark_with_which_spreadsheets_begin_a_file_is_no_part_of_an_id(tmp_path):
+    path = tmp_path / "ids"
+    path.write_bytes(b"\xef\xbb\xbf" + IDS.encode())
+    clients = read_client_ids(str(path))
+    assert clients.client.tolist() == [0, 1, 0, 2, 1, 0]
+    assert clients.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def test_a_run_is_of_these_ids(tmp_path):

@@ -141,12 +141,38 @@ def test_the_mark_with_which_spreadsheets_begin_a_file_is_no_cell():
         assert table.labels.tolist() == [7]
 
 
+def test_numbers_from_0_are_the_names_that_pandas_writes():
+    frame = pytest.importorskip("pandas").DataFrame(COLUMNS)
+    table = formats.parse(frame.to_csv(index=False).encode(), "a.csv", "0")
+    assert np.array_equal(table.labels, Y)
+    with pytest.raises(InputError, match=r"^a\.csv:1: a cell is missing"):
+        formats.parse(frame.to_csv().encode(), "a.csv")
+    for first in (b"0.0,1,2", b"1,2,3", b"0,1,3"):  # a sample
+        assert formats.parse(first + b"\n4,5,6\n", "a.csv").rows == 2
+
+
+def damaged_npz(header, at, new):
+    """With the bytes ``new`` so far behind the first header of a kind."""
+    out = io.BytesIO()
+    np.savez_compressed(out, x=X, y=Y)
+    content = bytearray(out.getvalue())
+    start = content.index(header) + at
+    content[start : start + len(new)] = new
+    return bytes(content)
+
+
+ROWS, ENTRY = b"PK\x03\x04", b"PK\x01\x02"  # of an array, and of the list of arrays
+
+
 FAR = sparse.coo_array(([1.0], ([0], [2**31 - 1])), shape=(1, 2**31))
 WRONG = [
     (lambda: b"label,a\n1,2\n1,x\n", "a.csv", None, r"^a\.csv:3: could not convert"),
     (lambda: b"label,a\n\n\n1,2\n1,x\n", "a.csv", None, r"^a\.csv:5: could not convert"),
     (lambda: b"a,b,label\n1,2\n", "a.csv", "label", r"^a\.csv:2: 2 cells; allowed: 3"),
     (lambda: b"label,a\n1,2,3\n", "a.csv", "label", r"^a\.csv:2: 3 cells; allowed: 2"),
+    (lambda: b"1,0.2,\n2,0.3,4\n", "a.csv", None, r"^a\.csv:1: a cell is missing; allowed:"),
+    (lambda: b"\n1,NA,?\n2,0.3,4\n", "a.csv", None, r"^a\.csv:2: a cell is missing; allowed:"),
+    (lambda: b"0,1\n2,0.3\n", "a.csv", None, r"^a\.csv:1: 0,1 may be names or a sample"),
     (lambda: npz(y=Y[:1], **parts(FAR)), "a", None, r"^a: x \(1, 2147483648\) .*to 2147483646"),
     (lambda: csv(COLUMNS, NAMES), "a.csv", "nosuch", r"^problem\.label: 'nosuch' .*label, a, b"),
     (lambda: csv(COLUMNS), "a.csv", "y", r"^problem\.label: 'y' .*no names"),
@@ -158,6 +184,9 @@ WRONG = [
     (lambda: npz(x=X, y=Y[1:]), "a", None, r"^a: x \(30, 6\) and y \(29,\)"),
     (lambda: npz(x=X, y=Y, z=np.array([{}])), "a", None, r"^a: Object arrays"),
     (lambda: npz(x=X, y=Y)[:200], "a", None, r"^a: .*; allowed: an \.npz file"),
+    (lambda: damaged_npz(ROWS, 60, b"\xff" * 20), "a", None, r"^a: Error -3 .*; allowed: an \.npz"),
+    (lambda: damaged_npz(ENTRY, 8, b"\1"), "a", None, r"^a: .* encrypted.*; allowed: an \.npz"),
+    (lambda: damaged_npz(ENTRY, 10, b"c"), "a", None, r"^a: .* not supported; allowed: an \.npz"),
     (lambda: npz(y=Y, **parts(X) | {"indices": [9] * 99}), "a", None, "^a: .*CSR rows"),
     (lambda: npz(y=Y, **parts(X) | {"indptr": np.arange(5)}), "a", None, "^a: .*CSR rows"),
     (lambda: b"PAR1 and no more PAR1", "a", None, "^a: .*; allowed: parquet"),

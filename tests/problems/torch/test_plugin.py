@@ -7,12 +7,14 @@ import types
 import numpy as np
 import pytest
 
+import mpisim
 from mpisim.core.errors import InputError
 from mpisim.core.schema import build
 from mpisim.problems import PROBLEMS
 from mpisim.problems.torch import samples, samples_of
 from mpisim.runs.experiment import parse
 from mpisim.testing import problem_checks
+from mpisim.testing.new import create
 from tests.comm.jobs import ROOT
 from tests.helpers import columns, run_tables
 
@@ -117,6 +119,7 @@ CLASSES = [("y = a @ torch.arange(5.0)", "y = torch.arange(70) % 3 + 1"), ("def 
         ("torch.nn.LSTM(*shape, 1)", [], "the module must return a tensor with a row"),
         ("torch.nn.Linear(*shape, 3)", CLASSES, "labels go from 1 to 3; allowed: from 0 to 2"),
         ("torch.nn.Flatten(0)", [], "one with parameters"),
+        (f"{LINEAR}.requires_grad_(False)", [], "one with parameters that require gradients"),
     ],
 )
 def test_a_module_that_does_not_fit_is_one_line(plugin, module, others, message):
@@ -124,6 +127,43 @@ def test_a_module_that_does_not_fit_is_one_line(plugin, module, others, message)
     with pytest.raises(InputError, match=f"^problem 'regression': .*{message}") as error:
         problem.loaded(4, 0, 4, 1, np.dtype("float64"))
     assert "\n" not in str(error.value)
+
+
+def test_frozen_parameters_stay_as_they_are(plugin):
+    frozen = plugin("frozen", "sum", ("self.hidden),", "self.hidden).requires_grad_(False),"))
+    problem = parse(tables(frozen, hidden=3)).problem.loaded(4, 0, 4, 1, np.dtype("float64"))
+    first, _, last = problem.flat_model.model
+    assert problem.d == 4 and problem.shapes == ((1, 3), (1, 1))
+    before = [p.clone() for p in first.parameters()]
+    x = problem.initial_point()
+    assert torch.equal(x, torch.cat([last.weight.detach()[0], last.bias.detach()]))
+    _, gradients = problem.losses_and_gradients(x + 1)
+    assert gradients.shape == (4, 4) and (gradients != 0).all()
+    assert torch.equal(last.bias.detach(), x[3:] + 1)
+    assert all(torch.equal(p, old) for p, old in zip(first.parameters(), before, strict=True))
+
+
+def test_a_step_in_place_is_refused(plugin):
+    @mpisim.optimizer("mine")
+    class Mine(mpisim.Optimizer):
+        def step(self, x, g, gamma):
+            return x.sub_(gamma * g)
+
+    method = {"estimator": "naive", "optimizer": "mine", "stepsize": 0.1}
+    with pytest.raises(InputError, match=r"^optimizer 'mine': its step changes"):
+        run_tables(tables(plugin("stepping", "sum"), (method, {"name": "identity"})))
+
+
+def test_the_template_of_a_metric_sees_tensors(plugin, tmp_path):
+    problem = plugin("measured", "sum")
+    path, _ = create("metric", "travelled", tmp_path)
+    wanted, log = tables(problem), tmp_path / "log.h5"
+    both = {"plugin": [problem, str(path)], "run": {"rounds": 9, "columns": ["travelled"]}}
+    end = run_tables(wanted | both, log)
+    distances = columns(log)["travelled"]
+    assert distances[0] == 0 and (np.diff(distances) >= 0).all()
+    start = parse(wanted).problem.loaded(4, 0, 4, 1, np.dtype("float64")).initial_point()
+    assert distances[-1] >= np.linalg.norm(end.x - start.numpy()) * (1 - 1e-12) > 0
 
 
 def test_the_examples_of_the_documents(tmp_path, monkeypatch):
