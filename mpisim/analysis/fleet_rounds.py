@@ -62,18 +62,12 @@ def rows_of(rounds: Rounds, which: np.ndarray | slice) -> Rounds:
     return dataclasses.replace(rounds, **arrays)
 
 
-def on_a_clock(log: Log) -> bool:
-    """Whether the run's rounds took seconds on the clock of a fleet."""
-    return "simulated_seconds" in log.columns
-
-
 def rounds_of(log: Log, fleet: Fleet, ms: float | None = None) -> Rounds:
     """The rounds of a log; `InputError` where a column is missing, or they had a fleet's clock.
 
     ms : by FedScale's formula, with so many milliseconds of a sample's inference
     """
-    if on_a_clock(log):
-        raise InputError(f"{log.path}: ran on a fleet's clock; see its column simulated_seconds")
+    counts, (who, several) = traffic(log), who_sent(log)
     parts = [log.columns[f"time_{phase}"] for phase in OF_CLIENTS if f"time_{phase}" in log.columns]
     client_seconds = np.sum(parts, axis=0) if parts else np.zeros(log.rows)
     layout = str(log.config.get("run", {}).get("layout", "shared"))
@@ -85,7 +79,6 @@ def rounds_of(log: Log, fleet: Fleet, ms: float | None = None) -> Rounds:
             raise InputError(f"{log.path}: fleet.seconds = 'sample' needs a log with gradients")
         each = client_seconds[-1] * ranks / calls[-1]
     idle = "participants" in log.config.get("method", {})
-    counts, (who, several) = traffic(log), who_sent(log)
     if several > 1 and counts.messages_up is not None:  # of a client, sent as one
         counts = counts._replace(messages_up=counts.messages_up / several)
     rounds = made(counts, client_seconds, calls, fleet, each, who, idle)

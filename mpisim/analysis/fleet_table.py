@@ -12,7 +12,8 @@ import numpy as np
 from mpisim.analysis import fleet_seconds, formatting, style
 from mpisim.analysis.costs import Target
 from mpisim.analysis.curves import about_model, about_seconds
-from mpisim.analysis.fleet_rounds import on_a_clock, rounds_of
+from mpisim.analysis.fleet_rounds import rounds_of
+from mpisim.analysis.link_model import on_a_clock
 from mpisim.analysis.run_groups import common_title, group_runs
 from mpisim.comm.fleet import Fleet
 from mpisim.core.errors import InputError

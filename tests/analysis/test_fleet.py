@@ -223,6 +223,9 @@ def test_a_log_with_its_own_clock_is_left_out_with_a_line(make_log, command, cap
     (line,) = err.splitlines()
     assert line.startswith(f"{clock}: left out: ran on a fleet's clock")
     assert "left out" in command("fleet", clock, "--fleet", "1mbit", code=2)
+    for words in (["show", "--target", "round>=9"], ["plot", "-o", clock.with_suffix(".png")]):
+        line = command(*words, make_log(), clock, "--network", "1mbit", code=2)
+        assert f"{clock}: ran on a fleet's clock; see its column simulated_seconds" in line
 
 
 def test_a_million_clients_and_a_thousand_rounds_in_little_memory(make_log, command, monkeypatch):
