@@ -37,11 +37,12 @@ def seconds(rounds: Rounds, fleet: Fleet, seed: int | None = None) -> Seconds:
     seed = fleet.seed if seed is None else seed
     slowest = rounds.seconds - rounds.computing  # the server's
     left_out, sent = 0.0, 0
-    everyone = np.flatnonzero(rounds.senders == rounds.n)
+    all_send = (rounds.senders == rounds.n) & ~rounds.drawn
+    everyone = np.flatnonzero(all_send)
     if everyone.size:
         slowest[everyone], left_out = _all(rows_of(rounds, everyone), fleet, seed)
         sent = rounds.n * everyone.size
-    some = np.flatnonzero((rounds.senders < rounds.n) & (rounds.senders > 0))
+    some = np.flatnonzero(~all_send & (rounds.senders > 0))
     clients = fleet.clients(np.arange(rounds.n), seed) if some.size and rounds.n < BLOCK else None
     for row in some:
         taken, late, due = _some(rounds, int(row), fleet, seed, clients)
@@ -132,7 +133,7 @@ def _presence(seed, purpose, index, client):
 def _some(
     rounds: Rounds, row: int, fleet: Fleet, seed: int, clients: Clients | None
 ) -> tuple[float, int, int]:
-    """Seconds of a row's rounds in which r of n clients send; messages left out, and all of them.
+    """Seconds of a row's rounds in which not all send; messages left out, and all of them.
 
     clients : all n; None for those of a round to be drawn in it
     """
@@ -172,7 +173,7 @@ def _clients(
     """Of the round before x^index: clients (ascending), messages of each, and how many count."""
     n, r = rounds.n, int(rounds.senders[row])
     invited = min(max(r, fleet.invited or r), n)
-    if rounds.who is not None and invited == r:
+    if rounds.who is not None and rounds.drawn[row] and invited == r:
         who, messages = np.unique(rounds.who(max(index - 1, 0)), return_counts=True)
         return who, messages, len(who)
     draw = Draw(Streams(seed), "fleet/invited", max(index, 0), 0, 1)

@@ -124,7 +124,7 @@ def test_nobody_is_slower_than_the_slowest(keys, monkeypatch):
     computing, server = rng.exponential(0.1, rows), rng.random(rows)
     case = Rounds(
         n, np.full(rows, n), np.ones(rows), np.arange(rows), computing + server, computing,
-        np.full(rows, 2.0), up, up, np.full(rows, 3e4), np.ones(rows), up,
+        np.full(rows, 2.0), up, up, np.full(rows, 3e4), np.ones(rows), up, np.zeros(rows, bool),
     )  # fmt: skip
     c, limit = fleet.clients(np.arange(n)), fleet.deadline or np.inf
     columns = [(value[:, None]) for value in (c.factor, c.latency, c.up, c.down)]
