@@ -285,8 +285,9 @@ def test_a_client_that_sends_several_messages_is_one_client(
 
 
 def test_participants_that_the_log_does_not_say_are_drawn_by_the_fleet(tmp_path):
-    few = log_of(tmp_path, "pp-marina", METHODS["pp-marina"], log_every=5)
-    assert who_sent(read(few)) is None
+    for r in (4, N):
+        few = log_of(tmp_path, "pp-marina", {"p": 0.3, "participants": r}, log_every=5)
+        assert who_sent(read(few)) is None
     log = read(log_of(tmp_path, "fedavg", METHODS["fedavg"]))
     log.columns["messages_up"] = log.columns["messages_up"] * 4 // 3
     assert who_sent(log) is None
