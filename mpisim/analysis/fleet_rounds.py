@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,12 +33,13 @@ Senders = Callable[[int], np.ndarray]
 class Rounds:
     """Rows of a log, arrays (rows,), each of `times` equal rounds.
 
-    n : clients; senders : of a round, n where all send; index : the last round of the row
+    n : clients; senders : of a round; index : the last round of the row
     seconds : measured, with those of a client of factor 1; computing : these alone
     hops : how often a client's latency passes
     up, down : bits on the wire of a client, and most : of the one that sends most
     samples, payload : gradients of samples of a client, and the bits of its messages, both ways
-    who : k -> the clients that sent in round k, where not all do; None if the log does not say it
+    drawn : whether the senders are those of ``who``; else all n, or not known
+    who : k -> the clients that sent in round k; None if the log does not say it
     """
 
     n: int
@@ -53,7 +54,19 @@ class Rounds:
     down: np.ndarray
     samples: np.ndarray
     payload: np.ndarray
+    drawn: np.ndarray
     who: Senders | None = None
+
+
+class Sent(NamedTuple):
+    """Who sent in the rounds of a log.
+
+    who : k -> the workers that sent in round k, ascending, one that is drawn t times t times
+    several : messages of each in a round, (rows,); 0 in rows in which all workers send, or none
+    """
+
+    who: Senders
+    several: np.ndarray
 
 
 def rows_of(rounds: Rounds, which: np.ndarray | slice) -> Rounds:
@@ -62,18 +75,12 @@ def rows_of(rounds: Rounds, which: np.ndarray | slice) -> Rounds:
     return dataclasses.replace(rounds, **arrays)
 
 
-def on_a_clock(log: Log) -> bool:
-    """Whether the run's rounds took seconds on the clock of a fleet."""
-    return "simulated_seconds" in log.columns
-
-
 def rounds_of(log: Log, fleet: Fleet, ms: float | None = None) -> Rounds:
     """The rounds of a log; `InputError` where a column is missing, or they had a fleet's clock.
 
     ms : by FedScale's formula, with so many milliseconds of a sample's inference
     """
-    if on_a_clock(log):
-        raise InputError(f"{log.path}: ran on a fleet's clock; see its column simulated_seconds")
+    counts = traffic(log)
     parts = [log.columns[f"time_{phase}"] for phase in OF_CLIENTS if f"time_{phase}" in log.columns]
     client_seconds = np.sum(parts, axis=0) if parts else np.zeros(log.rows)
     layout = str(log.config.get("run", {}).get("layout", "shared"))
@@ -85,10 +92,7 @@ def rounds_of(log: Log, fleet: Fleet, ms: float | None = None) -> Rounds:
             raise InputError(f"{log.path}: fleet.seconds = 'sample' needs a log with gradients")
         each = client_seconds[-1] * ranks / calls[-1]
     idle = "participants" in log.config.get("method", {})
-    counts, (who, several) = traffic(log), who_sent(log)
-    if several > 1 and counts.messages_up is not None:  # of a client, sent as one
-        counts = counts._replace(messages_up=counts.messages_up / several)
-    rounds = made(counts, client_seconds, calls, fleet, each, who, idle)
+    rounds = made(counts, client_seconds, calls, fleet, each, who_sent(log), idle)
     return rounds if ms is None else fedscale(rounds, ms)
 
 
@@ -98,14 +102,14 @@ def made(
     calls: np.ndarray,
     fleet: Fleet,
     each: float | None,
-    who: Senders | None = None,
+    sent: Sent | None = None,
     idle: bool = True,
 ) -> Rounds:
     """From cumulative columns.
 
     client_seconds : of the slowest rank's clients; calls : gradients of samples, over all workers
     each : seconds of a sample's gradient; None for the seconds that were measured
-    who : see `Rounds`; idle : whether clients that do not send do not compute
+    sent : None where that is not known; idle : whether clients that do not send do not compute
     """
     n = int(traffic.workers.sum())
     columns = (
@@ -118,8 +122,14 @@ def made(
     times = np.maximum(rounds, 1)  # the exchange before round 0 counts as one
     counted = traffic.messages_up
     messages = n * times if counted is None else np.diff(counted, prepend=0.0)
+    index = traffic.rounds.astype(np.int64)
+    who, several = sent or (None, np.zeros(len(index), np.int64))
+    messages = messages / np.maximum(several, 1)  # of a client, sent as one
     senders = np.clip(np.rint(messages / times), 0, n).astype(np.int64)
-    clients, repeats = _drawn(traffic.rounds.astype(np.int64), times, senders, n, who)
+    clients, repeats = senders.astype(float), np.ones(len(index))
+    if who is not None:
+        for row in np.flatnonzero(several).tolist():
+            clients[row], repeats[row] = _counts(who, int(index[row]), int(times[row]))
     working = np.maximum(clients, 1) if idle else n
     others = np.maximum(senders - repeats, 1)
     if each is not None:
@@ -128,32 +138,25 @@ def made(
     copy = down / (traffic.receivers or n)
     rest = np.where(senders > repeats, np.maximum(up - most, 0) / others, most / repeats)
     rest = np.minimum(rest, most / repeats)  # of a message of the others, equally long
-    sent = np.minimum(np.maximum(times, messages / n), messages)
+    of_one = np.minimum(np.maximum(times, messages / n), messages)
     return Rounds(
-        n=n, senders=senders, times=times, index=traffic.rounds.astype(np.int64),
+        n=n, senders=senders, times=times, index=index,
         seconds=seconds, computing=computing, hops=np.minimum(rounds, messages) + rounds,
-        up=on_wire(rest, sent), most=on_wire(most, sent * repeats), down=on_wire(copy, times),
-        samples=samples / working, payload=most + copy, who=who,
+        up=on_wire(rest, of_one), most=on_wire(most, of_one * repeats), down=on_wire(copy, times),
+        samples=samples / working, payload=most + copy, drawn=several > 0, who=who,
     )  # fmt: skip
 
 
-def _drawn(
-    ends: np.ndarray, times: np.ndarray, senders: np.ndarray, n: int, who: Senders | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """How many clients send in a round, and the messages of the one that sends most: (rows,) each.
+def _counts(who: Senders, end: int, times: int) -> tuple[float, float]:
+    """Clients that send, and messages of the one that sends most: means over a row's rounds."""
+    counts = [np.unique(who(k), return_counts=True)[1] for k in _before(end, times)]
+    most = np.mean([one.max(initial=0) for one in counts])
+    return float(np.mean([len(one) for one in counts])), max(float(most), 1.0)
 
-    Means over a row's rounds.
-    """
-    clients, repeats = senders.astype(float), np.ones(len(ends))
-    if who is not None:
-        for row in np.flatnonzero((senders < n) & (senders > 0)).tolist():
-            counts = [
-                np.unique(who(max(k, 0)), return_counts=True)[1]
-                for k in range(int(ends[row] - times[row]), int(ends[row]))
-            ]
-            clients[row] = np.mean([len(one) for one in counts])
-            repeats[row] = max(np.mean([one.max(initial=0) for one in counts]), 1.0)
-    return clients, repeats
+
+def _before(end: int, times: int) -> list[int]:
+    """The rounds of a row; those of the exchange before round 0 are drawn as round 0 is."""
+    return [max(k, 0) for k in range(end - times, end)]
 
 
 def fedscale(rounds: Rounds, ms: float) -> Rounds:
@@ -167,39 +170,43 @@ def fedscale(rounds: Rounds, ms: float) -> Rounds:
     return dataclasses.replace(rounds, seconds=computing, computing=computing, **sent)
 
 
-def who_sent(log: Log) -> tuple[Senders | None, int]:
-    """k -> the workers that sent in round k, ascending; and how many messages each sends.
+def who_sent(log: Log) -> Sent | None:
+    """The method's participants, or the workers whose compressor sends something.
 
-    They are the method's participants, one that is drawn t times t times, or those whose compressor
-    sends something. It is for rows in which not all send. None where the numbers of messages in the
-    log are not those of the draws: with rows of several unlike rounds, an older log, or a method
-    that draws otherwise.
+    None where the numbers of messages in the log are not those of the draws: with rows of several
+    unlike rounds, an older log, or a method that draws otherwise.
     """
     if "messages_up" not in log.columns:
-        return None, 1
-    ends = log.columns["round"].tolist()
+        return None
+    n, ends = log.n, log.columns["round"].astype(np.int64)
     times = np.diff(ends, prepend=0).clip(1)
-    messages = np.diff(log.columns["messages_up"], prepend=0)
-    drawn, several, n = _of_compressor(log), 1, log.n
+    messages, up, most = (
+        np.diff(log.column(name), prepend=0) for name in ("messages_up", "bits_up", "bits_up_max")
+    )
+    several = 1
     if participants := _participants(log):
-        drawn, r, replaced = participants
-        if not replaced:
-            several = max(int((messages / times)[messages > 0].min(initial=n) // r), 1)
-    if drawn is None:
-        return None, 1
-    for end, rounds, count in zip(ends, times.tolist(), messages.tolist(), strict=True):
-        if 0 < count < n * rounds * several:
-            here = sum(len(drawn(max(k, 0))) for k in range(end - rounds, end))
-            if count != several * here:
-                return None, 1
-    return drawn, several
+        who, r, replaced = participants
+        some = (messages > 0) & (n * most > up)  # else every worker sends as many bits
+        if r == n and (times[some] > 1).any():  # some of these rounds may be of all
+            return None
+        if some.any() and not replaced:
+            several = max(int((messages / times)[some].min() // r), 1)
+    elif sending := _of_compressor(log):
+        who, some = sending, (messages > 0) & (messages < n * times)
+    else:
+        return None
+    for row in np.flatnonzero(some).tolist():
+        drawn = sum(len(who(k)) for k in _before(int(ends[row]), int(times[row])))
+        if messages[row] != several * drawn:
+            return None
+    return Sent(who, np.where(some, several, 0))
 
 
 def _participants(log: Log) -> tuple[Senders, int, bool] | None:
     """By a key ``participants`` of the method, this number, and whether with replacement."""
     r, n = log.config.get("method", {}).get("participants"), log.n
     replaced = of_method(log, "clients_drawn", REPLACED, "replaced")
-    if not isinstance(r, int) or not 1 <= r < n:
+    if not isinstance(r, int) or not 1 <= r < n + replaced:
         return None
     streams = Streams(int(log.config["run"]["seed"]))
     return lambda k: drawn_workers(Draw(streams, "sample", k, 0, 1), n, r, replaced), r, replaced

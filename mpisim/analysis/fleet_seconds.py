@@ -26,64 +26,66 @@ PRESENCE = purpose_key("fleet/presence")
 
 
 class Seconds(NamedTuple):
-    """Cumulative seconds (rows,), and the share of the messages that were dropped or late."""
+    """Cumulative seconds, and the share of messages so far that were dropped or late: (rows,)."""
 
     seconds: np.ndarray
-    left_out: float
+    left_out: np.ndarray
 
 
 def seconds(rounds: Rounds, fleet: Fleet, seed: int | None = None) -> Seconds:
     """The seconds of the rounds on the fleet of a seed, its own unless given."""
     seed = fleet.seed if seed is None else seed
     slowest = rounds.seconds - rounds.computing  # the server's
-    left_out, sent = 0.0, 0
-    everyone = np.flatnonzero(rounds.senders == rounds.n)
+    left_out, sent = np.zeros((2, len(slowest)))
+    all_send = (rounds.senders == rounds.n) & ~rounds.drawn
+    everyone = np.flatnonzero(all_send)
     if everyone.size:
-        slowest[everyone], left_out = _all(rows_of(rounds, everyone), fleet, seed)
-        sent = rounds.n * everyone.size
-    some = np.flatnonzero((rounds.senders < rounds.n) & (rounds.senders > 0))
+        times = rounds.times[everyone]
+        slowest[everyone], late = _all(rows_of(rounds, everyone), fleet, seed)
+        left_out[everyone], sent[everyone] = times * late, times * rounds.n
+    some = np.flatnonzero(~all_send & (rounds.senders > 0))
     clients = fleet.clients(np.arange(rounds.n), seed) if some.size and rounds.n < BLOCK else None
     for row in some:
-        taken, late, due = _some(rounds, int(row), fleet, seed, clients)
+        taken, left_out[row], sent[row] = _some(rounds, int(row), fleet, seed, clients)
         slowest[row] = max(slowest[row], taken)
-        left_out, sent = left_out + late, sent + due
-    return Seconds(np.cumsum(slowest), left_out / max(sent, 1))
+    return Seconds(np.cumsum(slowest), np.cumsum(left_out) / np.maximum(np.cumsum(sent), 1))
 
 
-def _all(rounds: Rounds, fleet: Fleet, seed: int) -> tuple[np.ndarray, float]:
-    """Seconds (rows,) of rounds in which all clients send, and how many were left out.
+def _all(rounds: Rounds, fleet: Fleet, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Seconds of rounds in which all clients send, and how many of a round were left out: (rows,).
 
     Those who drop out, beside those who are late, are counted by their chance.
     """
     order = np.lexsort((rounds.down, rounds.up))  # rows that ask for much alike, side by side
     rows = rows_of(rounds, order)
-    slowest, late = rows.seconds - rows.computing, 0
+    slowest, late = rows.seconds - rows.computing, np.zeros(len(order), np.int64)
     limit = rows.times * (inf if fleet.deadline is None else fleet.deadline)
     draw = Draw(Streams(seed), "fleet/busiest", 0, 0, 1)
     busiest = draw.samples(np.array([rows.n]), len(slowest))[0][order]
     for first in range(0, rows.n, BLOCK):
         c = fleet.clients(np.arange(first, min(first + BLOCK, rows.n)), seed)
-        late += _slowest(
-            slowest, rows.seconds, rows.computing, rows.hops, rows.up, rows.most, rows.down,
+        _slowest(
+            slowest, late, rows.seconds, rows.computing, rows.hops, rows.up, rows.most, rows.down,
             limit, rows.index, busiest - first, c.up, c.down, c.latency, c.factor, first, seed,
             PRESENCE, fleet.availability, fleet.dropout,
         )  # fmt: skip
     absent = 1 - fleet.availability * (1 - fleet.dropout)
-    return slowest[np.argsort(order)], late + absent * (rows.n * len(slowest) - late)
+    back = np.argsort(order)
+    return slowest[back], (late + absent * (rows.n - late))[back]
 
 
 @njit(cache=True, error_model="numpy")
 def _slowest(
-    slowest, own, computing, hops, up, most, down, limit, index, busiest, up_rate, down_rate,
+    slowest, late, own, computing, hops, up, most, down, limit, index, busiest, up_rate, down_rate,
     latency, factor, first, seed, purpose, availability, dropout,
 ):  # fmt: skip
-    """Raise ``slowest`` (rows,) to a block's clients; returns how many were late.
+    """Raise ``slowest`` (rows,) to a block's clients, and ``late`` by those of them that were late.
 
     Seconds are added in the order of `link_model.seconds`: equal clients give the same bits. Of a
     group of rows only those clients are looked at who may be the slowest, or late, in one of them:
     what a client takes beside ``own`` is at most ``bound``. The presence of others decides nothing.
     """
-    rows, late, there = slowest.size, 0, availability * (1.0 - dropout)
+    rows, there = slowest.size, availability * (1.0 - dropout)
     waits = limit.min() < np.inf and dropout > 0  # for a client that drops out
     for start in range(0, rows, GROUP):
         stop = min(start + GROUP, rows)
@@ -103,7 +105,7 @@ def _slowest(
             for k in range(start, stop):
                 taken = own[k] + more * computing[k] + latency[i] * hops[k]
                 taken = taken + up[k] / up_rate[i] + down[k] / down_rate[i]
-                late += taken > limit[k]
+                late[k] += taken > limit[k]
                 if there < 1 and (taken > slowest[k] or (waits and slowest[k] < limit[k])):
                     u = _presence(seed, purpose, index[k], first + i)
                     if u < 1.0 - there:
@@ -115,11 +117,10 @@ def _slowest(
             usual = own[k] + (factor[i] - 1.0) * computing[k] + latency[i] * hops[k]
             last = usual + most[k] / up_rate[i] + down[k] / down_rate[i]
             usual = usual + up[k] / up_rate[i] + down[k] / down_rate[i]
-            late += usual <= limit[k] < last
+            late[k] += usual <= limit[k] < last
             if there == 1 or _presence(seed, purpose, index[k], first + i) >= 1.0 - there:
                 slowest[k] = max(slowest[k], last)
         slowest[k] = min(slowest[k], limit[k])
-    return late
 
 
 @njit(cache=True, error_model="numpy")
@@ -132,7 +133,7 @@ def _presence(seed, purpose, index, client):
 def _some(
     rounds: Rounds, row: int, fleet: Fleet, seed: int, clients: Clients | None
 ) -> tuple[float, int, int]:
-    """Seconds of a row's rounds in which r of n clients send; messages left out, and all of them.
+    """Seconds of a row's rounds in which not all send; messages left out, and all of them.
 
     clients : all n; None for those of a round to be drawn in it
     """
@@ -172,7 +173,7 @@ def _clients(
     """Of the round before x^index: clients (ascending), messages of each, and how many count."""
     n, r = rounds.n, int(rounds.senders[row])
     invited = min(max(r, fleet.invited or r), n)
-    if rounds.who is not None and invited == r:
+    if rounds.who is not None and rounds.drawn[row] and invited == r:
         who, messages = np.unique(rounds.who(max(index - 1, 0)), return_counts=True)
         return who, messages, len(who)
     draw = Draw(Streams(seed), "fleet/invited", max(index, 0), 0, 1)

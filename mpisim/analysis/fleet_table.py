@@ -12,7 +12,8 @@ import numpy as np
 from mpisim.analysis import fleet_seconds, formatting, style
 from mpisim.analysis.costs import Target
 from mpisim.analysis.curves import about_model, about_seconds
-from mpisim.analysis.fleet_rounds import on_a_clock, rounds_of
+from mpisim.analysis.fleet_rounds import rounds_of
+from mpisim.analysis.link_model import on_a_clock
 from mpisim.analysis.run_groups import common_title, group_runs
 from mpisim.comm.fleet import Fleet
 from mpisim.core.errors import InputError
@@ -32,7 +33,7 @@ class FleetCost(NamedTuple):
     """Seconds of a setting's runs until a target, over their seeds and draws of a fleet.
 
     seconds : each run on each draw, (runs x draws,); None unless all runs reach the target
-    left_out : share of the messages that were dropped or late
+    left_out : share of the messages until the target that were dropped or late
     """
 
     name: str
@@ -79,7 +80,8 @@ def fleet_costs(
                 reached = [(one, int(row[0])) for of, row in there if row.size for one in of]
                 complete = all(row.size for _, row in there)
                 seconds = np.array([one.seconds[row] for one, row in reached]) if complete else None
-                share = float(np.mean([one.left_out for one, _ in reached])) if reached else 0.0
+                shares = [one.left_out[row] for one, row in reached]
+                share = float(np.mean(shares)) if reached else 0.0
                 about = group.name, fleet, target, len(group.logs)
                 costs.append((number, FleetCost(*about, seconds, share)))
     return [cost for _, cost in sorted(costs, key=itemgetter(0))]

@@ -96,7 +96,7 @@ class ModelledSeconds(Axis):
     links: Links = dataclasses.field(default_factory=Links)
 
     def values(self, log: Log) -> np.ndarray:
-        """Shape (rows,); `InputError` where a column is missing or the ranks do not fit."""
+        """Shape (rows,); `InputError` as of `traffic`."""
         return seconds(self.links, traffic(log))
 
     def label(self, log: Log) -> str:
@@ -108,8 +108,19 @@ def over_seconds(links: Links | None, log: bool = True) -> Axis:
     return Axis("seconds", log) if links is None else ModelledSeconds("seconds", log, links=links)
 
 
+def on_a_clock(log: Log) -> bool:
+    """Whether the run's rounds took seconds on the clock of a fleet."""
+    return "simulated_seconds" in log.columns
+
+
 def traffic(log: Log) -> Traffic:
-    """The traffic of a log; `InputError` where a column is missing or the ranks do not fit."""
+    """The traffic of a log.
+
+    `InputError` where a column is missing, the ranks do not fit, or the rounds had a fleet's clock:
+    on other links other messages would have arrived, and on an event clock they overlap.
+    """
+    if on_a_clock(log):
+        raise InputError(f"{log.path}: ran on a fleet's clock; see its column simulated_seconds")
     framing = log.column("framing_bits_up")
     ranks = int(log.attrs.get("ranks", 1))
     layout = str(log.config.get("run", {}).get("layout", "shared"))

@@ -12,9 +12,8 @@ import numpy as np
 from mpisim.analysis import style
 from mpisim.analysis.costs import Target
 from mpisim.analysis.curves import ABOVE, LABELS, Axis, framing_share, grows, over_seeds
-from mpisim.analysis.fleet_rounds import on_a_clock
 from mpisim.analysis.fleet_table import LEVELS, fleet_costs
-from mpisim.analysis.link_model import ModelledSeconds, over_seconds
+from mpisim.analysis.link_model import ModelledSeconds, on_a_clock, over_seconds
 from mpisim.analysis.plot import colour_and_dash
 from mpisim.analysis.run_groups import RunGroup
 from mpisim.comm.fleet import Fleet

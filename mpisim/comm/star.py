@@ -134,7 +134,6 @@ class Star(Network):
         if self.is_server:
             rows = v if v.ndim == 2 else self.zeros(draw.workers, len(v)) + v
             message = compressed(compressor, rows, draw)
-            self.clock.to(ENCODE)
             packed, implied = message.encode(), message.form.sizes is not None
             lengths = 0 if implied else LENGTH_BITS * draw.workers
             self.ledger.down(int(message.payload_bits.sum()), 8 * packed.data.size + lengths)

@@ -12,6 +12,8 @@ from numba import njit
 from mpisim.core.arrays import to_host
 from mpisim.wire.codecs.bits import raw, round_into, round_scales
 
+SMALLEST = 2.0**-997  # the inverse of less may overflow
+
 
 @njit(cache=True)
 def _one_norm(row):
@@ -71,8 +73,9 @@ def _largest(row):
 @njit(cache=True)
 def _two_norm(row):
     norm, largest = np.sqrt(_square_sum(row, 1.0)), _largest(row)
-    if 1e-300 < largest < np.inf and not 1e-140 < norm < 1e150:
-        norm = largest * np.sqrt(_square_sum(row, 1 / largest))
+    if 0 < largest < np.inf and not 1e-140 < norm < 1e150:
+        scale = max(largest, SMALLEST)
+        norm = scale * np.sqrt(_square_sum(row, 1 / scale))
     return norm if norm > largest else largest
 
 

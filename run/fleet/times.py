@@ -118,7 +118,7 @@ def _drawn(method: str, logs: Sequence[Log], one: Fleet) -> Times:
     for seed in range(1, DRAWS + 1):
         result = seconds_of(runs[seed % len(runs)], one, seed)
         taken[seed] = float(result.seconds[-1])
-        left_out.append(result.left_out)
+        left_out.append(result.left_out[-1])
     return Times(method, taken, len(runs), left_out=float(np.mean(left_out)))
 
 

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from mpisim.analysis import fleet_seconds as seconds_of_fleets
+from mpisim.analysis.costs import Target
 from mpisim.analysis.fleet_rounds import Rounds, fedscale, made, rounds_of
 from mpisim.analysis.fleet_seconds import seconds
+from mpisim.analysis.fleet_table import FleetCosts
 from mpisim.analysis.link_model import ModelledSeconds, Traffic
 from mpisim.cli import main
 from mpisim.comm.fleet import Fleet
@@ -76,7 +78,27 @@ def test_the_slowest_by_hand():
 def test_rows_of_several_rounds_count_the_messages_of_all_of_them():
     fleet = Fleet("1mbit", dropout=0.2)
     case = rounds(20, 60, fleet, senders=6, every=10)
-    assert seconds(case, fleet).left_out == pytest.approx(0.2, abs=0.03)
+    assert seconds(case, fleet).left_out[-1] == pytest.approx(0.2, abs=0.03)
+
+
+@pytest.mark.parametrize("senders", [20, 6])
+def test_what_is_left_out_is_that_until_a_row(senders):
+    fleet = Fleet("1mbit", deadline=0.1)
+    case = rounds(20, 30, fleet, senders=senders, every=5)
+    times = np.where(np.arange(30) < 10, 5, 2)
+    up = np.where(np.arange(30) < 15, case.up, 1e3)  # a second a round, and later none
+    case = dataclasses.replace(case, up=up, most=up, times=times)
+    expected = np.cumsum(times * (up > 1e3)) / np.cumsum(times)
+    assert seconds(case, fleet).left_out == pytest.approx(expected)
+
+
+def test_a_target_has_what_is_left_out_until_it_is_met(make_log):
+    k = np.arange(51)
+    sent = np.cumsum(np.where(k <= 10, 1e6, 1e3))
+    log = read(make_log(columns={"bits_up": 5 * sent, "bits_up_max": sent}))
+    targets = [Target("round", level, rises=True) for level in (10, 50)]
+    costs = FleetCosts([log], [Fleet("1mbit", deadline=0.5)], targets, draws=2)
+    assert [cost.left_out for cost in costs] == pytest.approx([1, 11 / 51])
 
 
 @pytest.mark.parametrize("senders", [40, 20])
@@ -87,12 +109,12 @@ def test_dropouts_and_deadlines(senders):
     fast, slow = wire / 1e3, wire / 100
     limit = Fleet(plain.links, deadline=(fast + slow) / 2)
     result = seconds(rounds(n, rows, limit, bits, senders), limit)
-    assert result.left_out == pytest.approx(0.5, abs=0.02)
+    assert result.left_out[-1] == pytest.approx(0.5, abs=0.02)
     assert np.diff(result.seconds) == pytest.approx(limit.deadline)
     for drops, share in (({"dropout": 0.2}, 0.2), ({"availability": 0.7}, 0.3)):
         fleet = Fleet("1kbit/unlimited", **drops)
         lost = seconds(rounds(n, rows, fleet, bits, senders), fleet)
-        assert lost.left_out == pytest.approx(share, abs=0.03)
+        assert lost.left_out[-1] == pytest.approx(share, abs=0.03)
         assert np.diff(lost.seconds) == pytest.approx(fast)  # some client is always there
         waits = Fleet("1kbit/unlimited", deadline=2 * fast, **drops)
         taken = np.diff(seconds(rounds(n, rows, waits, bits, senders), waits).seconds)
@@ -124,7 +146,7 @@ def test_nobody_is_slower_than_the_slowest(keys, monkeypatch):
     computing, server = rng.exponential(0.1, rows), rng.random(rows)
     case = Rounds(
         n, np.full(rows, n), np.ones(rows), np.arange(rows), computing + server, computing,
-        np.full(rows, 2.0), up, up, np.full(rows, 3e4), np.ones(rows), up,
+        np.full(rows, 2.0), up, up, np.full(rows, 3e4), np.ones(rows), up, np.zeros(rows, bool),
     )  # fmt: skip
     c, limit = fleet.clients(np.arange(n)), fleet.deadline or np.inf
     columns = [(value[:, None]) for value in (c.factor, c.latency, c.up, c.down)]
@@ -140,7 +162,7 @@ def test_nobody_is_slower_than_the_slowest(keys, monkeypatch):
     expected = np.minimum(np.maximum(taken_of.max(axis=0), server), limit)
     assert np.diff(result.seconds, prepend=0) == pytest.approx(expected, rel=1e-12)
     left_out = (absent | (taken > limit)).mean()
-    assert result.left_out == pytest.approx(left_out, abs=4 / np.sqrt(n * rows))
+    assert result.left_out[-1] == pytest.approx(left_out, abs=4 / np.sqrt(n * rows))
 
 
 def test_the_client_that_sends_most_is_any_of_them_and_may_be_away():
@@ -223,6 +245,9 @@ def test_a_log_with_its_own_clock_is_left_out_with_a_line(make_log, command, cap
     (line,) = err.splitlines()
     assert line.startswith(f"{clock}: left out: ran on a fleet's clock")
     assert "left out" in command("fleet", clock, "--fleet", "1mbit", code=2)
+    for words in (["show", "--target", "round>=9"], ["plot", "-o", clock.with_suffix(".png")]):
+        line = command(*words, make_log(), clock, "--network", "1mbit", code=2)
+        assert f"{clock}: ran on a fleet's clock; see its column simulated_seconds" in line
 
 
 def test_a_million_clients_and_a_thousand_rounds_in_little_memory(make_log, command, monkeypatch):

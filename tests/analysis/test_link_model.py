@@ -210,10 +210,12 @@ def modelled(path, keys=KEYS, seed=1):
     return fleet_seconds(rounds_of(log, fleet), fleet, seed).seconds
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_seconds_after_the_fact_are_those_of_a_simulated_run(name, tmp_path):
-    plain = log_of(tmp_path, name, METHODS[name])
-    timed = log_of(tmp_path, name, METHODS[name], fleet=KEYS | {"simulate": True})
+@pytest.mark.parametrize(
+    ("name", "keys"), [*METHODS.items(), ("pp-marina", {"p": 0.3, "participants": N})]
+)
+def test_seconds_after_the_fact_are_those_of_a_simulated_run(name, keys, tmp_path):
+    plain = log_of(tmp_path, name, keys)
+    timed = log_of(tmp_path, name, keys, fleet=KEYS | {"simulate": True})
     expected = columns(timed)["simulated_seconds"]
     assert modelled(plain) == pytest.approx(expected, rel=1e-9)
     # the run's participants are no draw of the fleet
@@ -234,7 +236,7 @@ def test_a_copy_of_a_method_is_modelled_as_the_method(name, tmp_path):
     for said in ("evaluated_at", "clients_drawn"):
         del log.attrs[said]
     assert traffic_of(copy).receivers == traffic_of(log).receivers
-    assert who_sent(copy)[0](7).tolist() == who_sent(log)[0](7).tolist()
+    assert who_sent(copy).who(7).tolist() == who_sent(log).who(7).tolist()
     for one in (log, copy):
         assert not [check for check in checks(one) if "totals" in check.text and check.problems]
 
@@ -251,25 +253,41 @@ def test_idle_clients_of_a_compressor(tmp_path):
         sends = Draw(Streams(SEED), "up", k, 0, N).uniforms(1)[:, 0] < p
         assert np.array_equal(who(k), np.flatnonzero(sends))
         now.append(now[-1] + taken[sends].max(initial=0.0))
-    assert several == 1 and np.diff(rows["messages_up"]).min() < N
+    assert several.max() == 1 and np.diff(rows["messages_up"]).min() < N
     some = np.diff(rows["messages_up"]) > 0
     assert np.diff(modelled(path))[some] == pytest.approx(np.diff(now)[some], rel=1e-9)
 
 
-def test_a_client_that_sends_two_messages_is_one_client(tmp_path):
-    path = log_of(tmp_path, "scaffold", {"local_steps": 2, "participants": 2})
-    who, several = who_sent(read(path))
-    assert several == 2 and np.diff(columns(path)["messages_up"]).tolist() == [4] * 30
+HESSIAN = {"hessian": {"name": "topk", "k": 5}}
+
+
+@pytest.mark.parametrize(
+    ("name", "keys", "r", "several", "start"),
+    [
+        *(("scaffold", {"local_steps": 2}, r, 2, False) for r in (2, 3, 4)),
+        *(("fednl-pp", HESSIAN, r, 3, True) for r in (2, 3, 4)),
+    ],
+)
+def test_a_client_that_sends_several_messages_is_one_client(
+    name, keys, r, several, start, tmp_path
+):
+    """Also where they are as many as the clients, or more; FedNL-PP's start is of all clients."""
+    path = log_of(tmp_path, name, keys | {"participants": r})
+    who, messages = who_sent(read(path))
+    assert messages.tolist() == [0, 0 if start else several, *[several] * 29]
+    sent = np.diff(columns(path)["messages_up"]).tolist()
+    assert sent == [2 * N if start else several * r, *[several * r] * 29]
     for k in (0, 7):
-        assert who(k).tolist() == Draw(Streams(SEED), "sample", k, 0, 1).subsets(N, 2)[0].tolist()
+        assert who(k).tolist() == Draw(Streams(SEED), "sample", k, 0, 1).subsets(N, r)[0].tolist()
     slow = {"links": ["1gbit", "1gbit", "1gbit", "1kbit"], "seconds": 0.0}
     waits = np.diff(modelled(path, slow)) > 1
-    assert waits.tolist() == [3 in who(k).tolist() for k in range(30)]
+    assert waits.tolist() == [3 in who(k).tolist() or start * (k == 0) for k in range(30)]
 
 
 def test_participants_that_the_log_does_not_say_are_drawn_by_the_fleet(tmp_path):
-    few = log_of(tmp_path, "pp-marina", METHODS["pp-marina"], log_every=5)
-    assert who_sent(read(few)) == (None, 1)
+    for r in (4, N):
+        few = log_of(tmp_path, "pp-marina", {"p": 0.3, "participants": r}, log_every=5)
+        assert who_sent(read(few)) is None
     log = read(log_of(tmp_path, "fedavg", METHODS["fedavg"]))
     log.columns["messages_up"] = log.columns["messages_up"] * 4 // 3
-    assert who_sent(log) == (None, 1)
+    assert who_sent(log) is None

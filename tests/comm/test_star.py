@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpisim.comm import communicators
-from mpisim.comm.clock import COMMUNICATE, COMPUTE, OTHER, SlowestPath
+from mpisim.comm.clock import COMMUNICATE, COMPUTE, ENCODE, OTHER, SERVER, Clock, SlowestPath
 from mpisim.comm.star import lengths_of
 from mpisim.compressors.sparse import RandK
 from mpisim.core.errors import InputError
@@ -15,6 +15,7 @@ from mpisim.problems.linear_models import LeastSquares
 from mpisim.problems.torch.problem import Torch
 from mpisim.runs import host
 from mpisim.runs.host import software, source
+from tests.compressors.smooth_support import network
 from tests.helpers import columns, run_tables, table
 
 
@@ -70,6 +71,14 @@ def test_a_length_that_does_not_fit_its_32_bits_is_one_line():
     assert lengths_of(np.array([0, 2**32 - 1])).tolist() == [0, 2**32 - 1]
     with pytest.raises(InputError, match=r"^a message takes 4\.29 GB; allowed: below 4\.29 GB"):
         lengths_of(np.array([1, 2**32]))
+
+
+@pytest.mark.parametrize("exchange", ["send", "broadcast"])
+def test_what_the_server_encodes_is_no_time_of_a_client(exchange, monkeypatch):
+    star, phases = network(3), []
+    monkeypatch.setattr(Clock, "to", lambda clock, phase: phases.append(phase))
+    getattr(star, exchange)(np.ones(5))
+    assert SERVER in phases and ENCODE not in phases
 
 
 def test_slowest_path():

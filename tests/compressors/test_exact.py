@@ -8,6 +8,7 @@ import pytest
 from scipy.linalg import hadamard as matrix
 
 from mpisim.compressors import make
+from mpisim.compressors.norms import block_norms
 from mpisim.compressors.rotation import normal_points
 from mpisim.wire.composed import RotatedForm, hadamard
 from tests.compressors.cases import DOUBLE, DOWN, SINGLE, UP, chosen, draw, roundings
@@ -101,6 +102,20 @@ def test_qsgd_levels_belong_to_the_norm_that_receivers_see():
         assert np.all(norms <= exact * (1 + 2.0**-22))
         assert np.all(np.abs(message.levels - 1000 * v / norms[:, None]) < 1)
         assert np.abs(message.levels).max() > 127
+
+
+def test_vectors_whose_squares_vanish():
+    """Down to a few of the least numbers: lengths, to their last digit, and QUIC-FL's messages."""
+    rows = np.random.default_rng(0).standard_normal((12, 64))
+    v = rows * np.array([*10.0 ** -np.arange(140, 321, 20), 1e-300, 5e-324])[:, None]
+    exact = np.sqrt((v.astype(np.longdouble) ** 2).sum(axis=1))
+    lengths = block_norms(v, np.array([0, 64]), True)[:, 0]
+    assert np.all(np.abs(lengths - exact) <= 1e-14 * exact + 5e-324)
+    quic_fl = make({"name": "quic-fl", "bits": 2}).bind(64, 12, DOUBLE)
+    packed = quic_fl.compress(v, draw(12)).encode()
+    c = quic_fl.form(draw(12)).decode(packed.data, packed.sizes).decoded()
+    errors, squares = ((x[:9].astype(np.longdouble) ** 2).sum(axis=1) for x in (c - v, v))
+    assert np.all(errors <= 2 * quic_fl.omega * squares)
 
 
 def test_natural_over_all_roundings():

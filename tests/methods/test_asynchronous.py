@@ -29,13 +29,14 @@ def tables(name, keys, fleet=FLEET, rounds=ROUNDS, **more):
 class Loop(loops.Loop):
     """The event clock with a heap: (arrival, worker, round of its point, point)."""
 
-    def __init__(self, factors=FACTORS, steps=1):
+    def __init__(self, factors=FACTORS, steps=1, late=1.0):
         super().__init__(L2)
         self.x, self.now, self.heap, self.delays = np.zeros(self.d), 0.0, [], []
         bits = on_wire(np.array([64.0 * self.d]), 1)[0]
         self.down, self.up = LATENCY + bits / DOWN, LATENCY + bits / UP
         self.computing = SECONDS * BATCH * steps * np.array(factors)
         self.steps, self.spent, self.times, self.drawn = steps, 0.0, [0.0], 0
+        self.late = late  # the multiple of GAMMA of those who begin in the second half
 
     def sampled_gradient(self, i, x):
         draw = Draw(Streams(SEED), "batch", self.k, i, 1, None, self.drawn)
@@ -50,9 +51,9 @@ class Loop(loops.Loop):
     def receive(self):
         self.now, i, k, x = heapq.heappop(self.heap)
         self.spent += self.computing[i]
-        y = x.copy()
+        y, gamma = x.copy(), GAMMA * (self.late if k >= ROUNDS / 2 else 1)
         for _ in range(self.steps):
-            y = y - GAMMA * self.sampled_gradient(i, y)
+            y = y - gamma * self.sampled_gradient(i, y)
         return i, self.k - k, x - y
 
     def step(self, change, delay=0):
@@ -128,6 +129,15 @@ def test_every_step_and_time_is_that_of_a_heap(name, tmp_path):
     assert rows["delay"][1:] == pytest.approx(loop.delays)
     assert max(rows["delay"]) > 0 or name == "rennala"
     assert rows["idle_share"][-1] == pytest.approx(1 - loop.spent / (N * loop.now))
+
+
+def test_local_steps_have_the_size_with_which_a_client_began():
+    plain, keys = METHODS["fedbuff"]
+    schedule = {"at": [0.5], "factor": 0.1}
+    end = run_tables(tables("fedbuff", keys | {"batch": BATCH, "schedule": schedule}))
+    loop = Loop(steps=2, late=0.1)
+    plain(loop)
+    assert end.x == pytest.approx(loop.x, rel=1e-9, abs=1e-12)
 
 
 def test_collecting_from_all_equal_clients_is_gradient_descent():

@@ -172,7 +172,7 @@ def _two_norm(v: torch.Tensor) -> torch.Tensor:
     largest = v.abs().amax(1).double()
     norm = _root_of_squares(v, torch.ones_like(largest))
     inside = (norm > TINY) & (norm < HUGE)
-    usable = (largest > 1e-300) & (largest < torch.inf) & ~inside
+    usable = (largest > 0) & (largest < torch.inf) & ~inside
     scale = torch.where(usable, largest, 1.0)
     norm = torch.where(usable, scale * _root_of_squares(v, scale), norm)
     return torch.where(norm > largest, norm, largest)

@@ -179,7 +179,8 @@ class FedBuff(Asynchronous):
     """FedBuff (Nguyen et al., 2022): a step with every K updates that have arrived, however old.
 
     A client takes local steps from the point it has, y = y - eta_l g_i(y), and sends x - y. It then
-    gets the newest point. The step size of the ``[method]`` table is eta_l.
+    gets the newest point. The step size of the ``[method]`` table is eta_l, with its schedule that
+    of the round in which the client began.
 
     buffer : K
     local_steps : of a client
@@ -192,6 +193,8 @@ class FedBuff(Asynchronous):
     server_stepsize: float = 1.0
     batch: int | float | None = None
 
+    eta_l = Shared("the step size with which each worker began (n,)")
+
     def check(self) -> None:
         steps, eta_g = self.local_steps, self.server_stepsize
         require(self.buffer >= 1, "method.buffer", self.buffer, "an integer >= 1")
@@ -199,10 +202,18 @@ class FedBuff(Asynchronous):
         require(0 < eta_g < inf, "method.server_stepsize", eta_g, "a finite number > 0")
         super().check()
 
+    def start(self, x: np.ndarray) -> np.ndarray:
+        self.eta_l = np.zeros(self.star.n)
+        return super().start(x)
+
+    def give(self, x: np.ndarray, workers: np.ndarray) -> None:
+        self.eta_l[workers] = self.star.stepsize
+        super().give(x, workers)
+
     def message(self, x_i: np.ndarray, clients: Clients) -> np.ndarray:
-        y_i = x_i
+        y_i, eta_l = x_i, float(self.eta_l[clients.S][0])
         for _ in range(self.local_steps):
-            y_i = y_i - self.star.stepsize * self.gradients_at(y_i, clients, self.b)
+            y_i = y_i - eta_l * self.gradients_at(y_i, clients, self.b)
         return x_i - y_i
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
