@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,7 +77,7 @@ def parse(text: str, where: str = "--target") -> Target:
 
 def targets(given: float | str | Sequence[float | str], y: str) -> list[Target]:
     """Targets from levels of column ``y`` and from texts, one or several."""
-    several = [given] if isinstance(given, str | Real) else given
+    several = [given] if isinstance(given, str | int | float | np.number) else given
     texts = [one if isinstance(one, str) else f"{y}={float(one)!r}" for one in several]
     return [parse(text, "target") for text in texts]
 

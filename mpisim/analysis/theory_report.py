@@ -24,6 +24,8 @@ from mpisim.theory.setting import Condition, Setting, setting_of
 from mpisim.theory.smoothness import Constants, mean
 from mpisim.theory.tables import Case, Guarantee
 
+NOT_PLAIN = "theorems are about x - gamma g: what follows is without method.weight_decay"
+
 
 class Facts(NamedTuple):
     """The numbers behind all parts of the report, the same on every rank.
@@ -129,6 +131,7 @@ def _method(facts: Facts, experiment: Experiment) -> list[tuple[str, str]]:
         ("method", experiment.method.name),
         ("", _equations(numbers)),
         *_steps(facts, experiment),
+        *([("", NOT_PLAIN)] if experiment.method.weight_decay else []),
     ]
 
 

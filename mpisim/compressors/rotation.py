@@ -64,7 +64,8 @@ class Drive(Rotating):
     With "least", E|C(v) - v|^2 = |v|^2 - E|R v|_1^2 / D, and alpha = 1/2 for every v: the
     coordinates of R v are sums of v_j with random signs, divided by sqrt(D), so Khintchine's
     inequality with Szarek's constant gives each a mean size of at least |v| / sqrt(2 D). Vectors
-    with two equal entries attain it. Long vectors of normal entries have 1 - 2 / pi.
+    with two equal entries attain it. For long vectors of normal entries the error is near
+    (1 - 2 / pi) |v|^2.
 
     With "unbiased", E C(v) = v for rotations that are uniform. For Hadamard matrices this holds
     nearly, for vectors with many entries, so omega is None; at two entries C(v) loses the smaller
@@ -229,8 +230,9 @@ class Spherical(Compressor):
 
     m is the mean cosine of the angle between u and v, the mean of the largest of 2^b cosines. By
     symmetry E u = m v / |v| for every v. So "unbiased" has E C(v) = v and omega = 1 / m^2 - 1,
-    "least" has alpha = m^2, and every v attains them. For few bits and many coordinates m^2 is near
-    1.39 b / d: this is for short vectors, or to send next to nothing.
+    "least" has alpha = m^2, and every v attains them. In many dimensions m^2 is below 1.39 b / d:
+    0.32 b / d for b = 1, and b / d for b = 8. This is for short vectors, or to send next to
+    nothing.
 
     The name is that of Albasyoni, Safaryan, Condat and Richtarik (2020), whose text was not read:
     this rule and its constants are derived here.

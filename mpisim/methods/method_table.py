@@ -102,6 +102,14 @@ class Method:
             return float(self.stepsize["theory"])
         return 1.0 if self.stepsize == "theory" else None
 
+    def require_plain_step(self) -> None:
+        """`InputError` where x^{k+1} is not x^k - gamma g^k, or where gamma rises."""
+        why = 'theorems are about x - gamma g with one gamma; "theory" is not allowed with'
+        if self.weight_decay:
+            raise InputError(f"method.weight_decay: {why} weight decay")
+        if self.schedule.at and self.schedule.factor > 1:
+            raise InputError(f"method.schedule.factor: {why} a factor above 1")
+
     def condition(self) -> Condition:
         """The condition of the theorem behind a theory step."""
         given = self.stepsize if isinstance(self.stepsize, dict) else {}

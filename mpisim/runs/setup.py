@@ -160,6 +160,7 @@ class Setup:
         if self.star.simulated:
             raise InputError('method.stepsize: "theory" is not allowed with fleet.simulate')
         require_honest(self.star)
+        method.require_plain_step()
         if not method.optimizer.theorem:
             raise needs_a_number(f"there is no theorem for {method.optimizer.name!r}")
         step = self.estimator.theory_step(self.setting(method.condition()))

@@ -25,6 +25,7 @@ from mpisim.core.numerics.eigen import eigvalsh, largest_eigenvalue
 from mpisim.core.numerics.functions import power
 from mpisim.core.protocols import ClosedForm, Collective, Matrices, Objective
 
+OF_SAMPLES = "sup |phi''| max_t |a_t|^2 plus the penalty's curvature"
 Bound = Literal["sharp", "published"]
 Value = tuple[float, str, bool]  # a constant, its source, and whether it is sharp
 
@@ -80,7 +81,7 @@ def constants(problem: Objective, star: Collective, bound: Bound = "sharp") -> C
         L=smooth,
         L_plus=plus,
         L_pm=variance(problem, matrices, norms, plus[0], star),
-        cal_L_i=(star.all_workers(problem.sample_norms()), "sup |phi''| max_t |a_t|^2", False),
+        cal_L_i=(star.all_workers(problem.sample_norms()), OF_SAMPLES, False),
         mu=_strong_convexity(problem, star, smooth[0]),
     )
 

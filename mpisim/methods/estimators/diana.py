@@ -168,9 +168,9 @@ class EFBV(Shifted):
     h_i^{k+1} = h_i^k + lambda d_i^k
 
     lambda : "theory" is 1 / (1 + omega) of an unbiased C, and 1 of a biased one, as in EF21
-    nu : "theory" is 1 / (1 + omega / n) of unbiased C that are independent of each other,
-        1 / (1 + omega) of other unbiased ones, and 1 of biased ones. With nu = 1 and an unbiased C
-        this is DIANA.
+    nu : "theory" is 1 / (1 + A) of unbiased C, A of the AB inequality: omega / n where they are
+        independent of each other; and 1 of biased ones. With nu = 1 and an unbiased C this is
+        DIANA.
 
     Shifts start at 0.
     """
@@ -179,10 +179,9 @@ class EFBV(Shifted):
     nu: float | Theory = "theory"
 
     def check(self) -> None:
-        omega, n = self.compressor.omega or 0.0, self.star.n
+        C, omega = self.compressor, self.compressor.omega or 0.0
         self.lambda_ = probability(self.lambda_, 1 / (1 + omega), "lambda")
-        averaged = omega if self.compressor.correlated else omega / n
-        self.nu = probability(self.nu, 1 / (1 + averaged), "nu")
+        self.nu = probability(self.nu, 1 / (1 + (omega if C.A is None else C.A)), "nu")
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         d_i = self.compress(self.oracle.gradients(x) - self.h_i)
