@@ -28,6 +28,8 @@ from mpisim.core.rng import Draw, Streams, purpose_key
 from mpisim.wire.base import Message, Precision
 
 MEAN = Server()
+FLAGS, SET_UP = "flags", "set-up"  # purposes of messages that bad workers send as they should
+HONEST = FLAGS, SET_UP
 
 
 @dataclasses.dataclass(eq=False)
@@ -201,7 +203,7 @@ class Network(SideChannel):
         draw = self.draw(purpose, clients)
         lazy = compressor.lazy and self._plain
         rows: Any = v.dense() if isinstance(v, LazyRows) and not lazy else v
-        if self.attack is not None:
+        if self.attack is not None and purpose not in HONEST:
             rows = self._attacked(self.attack, rows, purpose, clients)
         host = self.arrays is HOST
         message = compressor.compress(rows, draw) if host else compressed(compressor, rows, draw)

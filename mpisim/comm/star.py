@@ -23,7 +23,7 @@ from mpisim.comm.clock import (
     Clock,
 )
 from mpisim.comm.ledger import Ledger
-from mpisim.comm.network import LazyUpload, Network, Upload, compressed
+from mpisim.comm.network import FLAGS, SET_UP, LazyUpload, Network, Upload, compressed
 from mpisim.compressors.base import Compressor
 from mpisim.core.arrays import HOST, to_host
 from mpisim.core.errors import InputError
@@ -157,7 +157,7 @@ class Star(Network):
         so that it knows who sends next; a method tells only the server. Collective.
         """
         rows = flags[:, None].astype(self.precision.arithmetic)
-        upload = self.compress(self._flag, rows, "flags")
+        upload = self.compress(self._flag, rows, FLAGS)
         self.gather(upload)
         self.clock.to(COMPUTE)
         return np.flatnonzero(self.all_workers(np.asarray(upload.decoded()))[:, 0])
@@ -280,7 +280,7 @@ class Star(Network):
         """
         self._rehearse(rows)
         self.side.Barrier()
-        upload = self.dense(rows)
+        upload = self.compress(self._identity(rows.shape[1]), rows, SET_UP)
         message = self.gather(upload)
         self.clock.to(EVALUATE)
         return (self.first, upload.decoded()) if message is None else (0, message.decoded())
@@ -289,4 +289,4 @@ class Star(Network):
         """Send ``rows`` once, uncharged, so that `send_once` times an exchange that is warm."""
         stage = copy.copy(self)
         stage.clock, stage.ledger, stage._observers = Clock(), Ledger(self.n), []
-        stage.gather(stage.dense(rows))
+        stage.gather(stage.compress(stage._identity(rows.shape[1]), rows, SET_UP))

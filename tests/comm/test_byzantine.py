@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mpi4py import MPI
 from scipy.optimize import minimize
 from scipy.stats import norm
 
@@ -17,6 +18,8 @@ from mpisim.core.rng import Draw, Streams, normals
 from mpisim.methods.estimators.batches import batch_size
 from mpisim.methods.method_table import Schedule
 from mpisim.methods.optimizers import warmup_rounds
+from mpisim.runs.experiment import parse
+from mpisim.runs.setup import Setup
 from mpisim.testing import SINGLE
 from tests.helpers import columns, run_tables
 from tests.methods.loops import SEED, Loop, N, near, tables
@@ -174,6 +177,21 @@ def run(method, compressor=None, log=None, **extra):
 
 GD = {"name": "dcgd"}
 IDENTITY = {"name": "identity"}
+
+
+@pytest.mark.parametrize("name", ["sign-flip", "ipm", "noise"])
+def test_workers_that_attack_keep_to_the_protocol(name):
+    """CLAG with zeta = 0 is EF21, as nobody falls silent. What is sent before round 0 is true."""
+    topk, attack = {"name": "topk", "k": 2}, {"attack": {"name": name, "share": 0.34}}
+    both = (tables(method, topk, rounds=20) | attack for method in ({"name": "ef21"}, CLAG))
+    ends = [run_tables(one) for one in both]
+    assert np.array_equal(ends[0].x, ends[1].x)
+    star = Setup(parse(tables(GD, IDENTITY) | attack), MPI.COMM_SELF).star
+    rows = np.arange(2.0 * star.n).reshape(star.n, 2)
+    assert np.array_equal(star.send_once(rows)[1], rows)
+
+
+CLAG = {"name": "clag", "zeta": 0.0}
 
 
 def test_flipped_labels_are_another_data_set(tmp_path):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from mpisim.problems.data.libsvm import Table
 
 Column = str | int  # its name, or its number from 1
 GAPS = {"", "?", "na", "n/a", "#n/a", "<na>", "null", "none"}  # cells without a number
+PACKED = re.compile(r"\.(gz|bz2|xz)$")
 PARTS = "data", "indices", "indptr", "shape"  # of sparse rows, as SciPy's save_npz names them
 
 
@@ -33,7 +35,7 @@ def parse(content: bytes, source: str, label: Column | None = None) -> Table:
     label : the column of the labels in CSV and parquet; the first one unless given
     """
     parquet = content[:4] == content[-4:] == b"PAR1"
-    if parquet or ".csv" in Path(source.lower()).suffixes:
+    if parquet or PACKED.sub("", source.lower()).endswith(".csv"):
         names, values = (_of_parquet if parquet else read_csv)(content, source)
         place = _place(label, names, values.shape[1], source)
         return table_of(np.delete(values, place, axis=1), values[:, place], source)
