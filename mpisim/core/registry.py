@@ -157,17 +157,19 @@ class Spec:
 # what loads plugins, and those of installed packages
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class Plugin:
     """What is loaded, once; ``name``: in messages.
 
     again : the user named it; what it registers gives way to what the user names later
     names : what it has registered: {(registry's kind, name): (registry, object)}
+    spec : of its module, as it was loaded
     """
 
     name: str
     again: bool = False
     names: dict[tuple[str, str], tuple[Registry, Any]] = dataclasses.field(default_factory=dict)
+    spec: Any = None
 
     def register_again(self) -> None:
         """Take back the names that another plugin has taken meanwhile."""

@@ -34,6 +34,10 @@ class Optimizer(Stateful, ABC):
         """A copy without state, for a run of ``rounds`` rounds."""
         return self._bind(rounds=rounds)
 
+    def of_rounds(self) -> dict[str, Any]:
+        """What keys of it become in a run of ``rounds`` rounds: {key: value}."""
+        return {}
+
     @abstractmethod
     def step(self, x: np.ndarray, g: np.ndarray, gamma: float) -> np.ndarray:
         """The next point from x (d,) and the estimate g (d,), with step size gamma: a new array."""
@@ -41,23 +45,13 @@ class Optimizer(Stateful, ABC):
 
 def careful_step(optimizer: Optimizer, x: Any, g: Any, gamma: float) -> Any:
     """The optimizer's `step`; `InputError` if it changes x or g, which others keep."""
-    if is_tensor(x):
-        versions = x._version, g._version
-        following = optimizer.step(x, g, gamma)
-        if (x._version, g._version) != versions:
-            raise _in_place(optimizer)
-        return following
-    x, g = x.view(), g.view()
-    x.flags.writeable = g.flags.writeable = False
-    try:
-        following = optimizer.step(x, g, gamma)
-    except ValueError as error:
-        if "read-only" not in str(error):
-            raise
-        raise _in_place(optimizer) from error
-    if not following.flags.writeable:  # x itself, say
-        return following.copy()
-    if np.may_share_memory(following, x):  # state that was returned before, and has changed since
+
+    def state() -> Any:
+        return (x._version, g._version) if is_tensor(x) else (x.tobytes(), g.tobytes())
+
+    before = state()
+    following = optimizer.step(x, g, gamma)
+    if state() != before:
         raise _in_place(optimizer)
     return following
 
@@ -200,6 +194,9 @@ class OneBitAdamStep(Moments):
     beta1: float = 0.9
     beta2: float = 0.99
     nu: float = 1e-8
+
+    def of_rounds(self) -> dict[str, Any]:
+        return {"warmup": warmup_rounds(self.warmup, self.rounds)}
 
     def check(self) -> None:
         super().check()

@@ -144,7 +144,7 @@ class Problem(Spec, ABC):
     def digests(self) -> list[str]:
         """The sha256 of what `load` would read now, in the order in which `identity` has them.
 
-        Empty where nothing of it can change.
+        Empty where nothing of it can change, or a plugin does not say it.
         """
         return []
 

@@ -17,8 +17,6 @@ from mpisim.problems.base import ProblemWithTestSet
 from mpisim.problems.data import prepared as data_sets
 from mpisim.problems.data.arrange import Remainder, Scale, Split
 from mpisim.problems.data.by_label import DRAWN, UNLIKE, SplitKeys, read_client_ids
-from mpisim.problems.data.content import read_content, sha256
-from mpisim.problems.data.find import find, has_sha256
 from mpisim.problems.data.formats import Column
 from mpisim.problems.data.prepared import DataOptions, Labels, Shards
 from mpisim.problems.design import ALL, DENSE_FROM, DesignMatrix
@@ -98,9 +96,7 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
 
     def digests(self) -> list[str]:
         names = [name for name in (self.data, self.test_) if name is not None]
-        if all(map(has_sha256, names)) and not (self.any_content or self.client_ids):
-            return []
-        data, *test = (sha256(read_content(find(name))) for name in names)
+        data, *test = (data_sets.sha256_of(name, bool(self.any_content)) for name in names)
         clients = [read_client_ids(self.client_ids).sha256] if self.client_ids else []
         return [data, *clients, *test]
 

@@ -7,21 +7,24 @@ processor) may differ if a user accepts the change, which is then recorded.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
+import linecache
 import platform
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from mpisim.core.errors import InputError
-from mpisim.core.imports import digest, file_of, imports
+from mpisim.core.imports import digest, file_of, imports, short
 from mpisim.core.numerics import processor
 from mpisim.core.registry import package_of
 from mpisim.core.schema import flat
 from mpisim.core.terminal import one_line
-from mpisim.runs import unsaved
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.host import version
 from mpisim.runs.metrics import METRICS
@@ -127,8 +130,7 @@ def code_of(names: Iterable[str], classes: Sequence[type]) -> dict[str, str]:
         if name in digests:
             continue
         path = file_of(name)
-        kinds = [kind for kind in classes if kind.__module__ == name]
-        digests[name] = digest(path) if path else unsaved.digest_of(kinds, name)
+        digests[name] = digest(path) if path else _unsaved(name, classes)
         digests |= _data_files(name, path)
         if path and name not in REGISTRIES:
             rooms = tuple(f"{room}." for room in ELSEWHERE)
@@ -144,6 +146,23 @@ def _data_files(name: str, path: Path | None) -> dict[str, str]:
         return {f"{name}/{file}": digest(folder / file) for file in files}
     except (OSError, TypeError) as error:
         raise InputError(f"plugin {name}: DATA_FILES: {one_line(error)}") from None
+
+
+def _unsaved(name: str, classes: Iterable[type]) -> str:
+    """The digest of those classes that are from a notebook, or from the script that runs them."""
+    kinds = dict.fromkeys(base for kind in classes for base in kind.__mro__)
+    return short("".join(_source(kind) for kind in kinds if kind.__module__ == name).encode())
+
+
+def _source(kind: type) -> str:
+    """The source of a class; of one from a notebook, its cell; where none is kept, its bytecode."""
+    with suppress(OSError, TypeError):
+        return inspect.getsource(kind)
+    codes = [one.__code__ for one in vars(kind).values() if isinstance(one, FunctionType)]
+    if cells := {"".join(linecache.getlines(code.co_filename)) for code in codes} - {""}:
+        return "".join(sorted(cells))
+    values = [*vars(kind).items(), *((code.co_code, code.co_consts) for code in codes)]
+    return repr([(a, b) for a, b in values if isinstance(b, bool | int | float | str | tuple)])
 
 
 def packages_of(execution: Iterable[str]) -> list[str]:

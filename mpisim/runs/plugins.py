@@ -14,6 +14,7 @@ from mpisim.core.errors import InputError, import_failure
 from mpisim.core.files import writing
 from mpisim.core.imports import DIGESTS, digest, file_of, neighbours, reached, short
 from mpisim.core.registry import Plugin, loading
+from mpisim.core.terminal import report_once
 
 _loaded: dict[str, Plugin] = {}  # by file or module
 
@@ -34,8 +35,8 @@ def load(value: object) -> list[str]:
 
     A string is the name of a module, which may lie in the current folder, or the path of a ``.py``
     file, which is loaded under its stem and may import its neighbours. What is loaded already is
-    not loaded again, but has its names again. Raises `InputError`, one line, for a plugin that is
-    missing, has a syntax error, raises, or has changed since it was loaded.
+    not loaded again, but has its names again; a line says where its files have changed since.
+    Raises `InputError`, one line, for a plugin that is missing, has a syntax error or raises.
     """
     names = _names(value)
     for name in names:
@@ -45,7 +46,10 @@ def load(value: object) -> list[str]:
             path = Path(name).resolve() if name.endswith(".py") else None
             module, key = (path.stem, str(path)) if path else (name, name)
             if key in _loaded and _is_there(module, path):
-                _require_unchanged(module)
+                if _loaded[key].spec is not sys.modules[module].__spec__:  # reloaded by the user
+                    DIGESTS.pop(_files(module)[module], None)
+                    _loaded[key].spec = sys.modules[module].__spec__
+                _warn_of_changes(module)
                 _loaded[key].register_again()
                 continue
             with loading(Plugin(module, again=True)) as plugin:
@@ -54,8 +58,9 @@ def load(value: object) -> list[str]:
                 else:
                     with _first_on_path(Path.cwd()):
                         importlib.import_module(name)
-            _loaded[key] = plugin
-            _require_unchanged(module)  # of its files, the digests of now are kept
+            _loaded[key], plugin.spec = plugin, sys.modules[module].__spec__
+            for file in _files(module).values():
+                digest(file)  # as it is now, whatever becomes of it
         except (Exception, SystemExit) as error:
             why = import_failure(error, __file__)
             raise InputError(f"plugin {name}: cannot be loaded: {why}") from None
@@ -72,14 +77,25 @@ def _names(value: object) -> list[str]:
 
 def _is_there(module: str, path: Path | None) -> bool:
     """Whether a module is loaded, from this file if one is given."""
-    return module in sys.modules and path in (None, file_of(module))
+    return module in sys.modules and (path is None or _resolved(module) == path)
 
 
-def _require_unchanged(module: str) -> None:
-    """`InputError` if a file of a plugin is not what was loaded."""
-    for name, path in reached([module], lambda name, _: name.partition(".")[0] != "mpisim").items():
+def _resolved(module: str) -> Path | None:
+    file = file_of(module)
+    return file.resolve() if file else None
+
+
+def _files(module: str) -> dict[str, Path]:
+    """{module: file} of a plugin and its neighbours."""
+    return reached([module], lambda name, path: name.partition(".")[0] != "mpisim")
+
+
+def _warn_of_changes(module: str) -> None:
+    """A line where a file of a plugin is not what was loaded, and will run."""
+    for name, path in _files(module).items():
         if path.is_file() and digest(path) != short(path.read_bytes()):
-            raise InputError(f"{name} has changed since it was loaded; start Python anew")
+            old = "the old code runs until Python starts anew"
+            report_once(f"mpisim: plugin {name} has changed since it was loaded: {old}")
 
 
 def _load_file(path: Path) -> None:
@@ -93,23 +109,27 @@ def _load_file(path: Path) -> None:
     if stem in sys.stdlib_module_names or (loaded is not None and not _is_plugin(stem)):
         raise InputError(f"there is another module {stem!r}; rename the file")
     for name, neighbour in neighbours(path).items():
-        if name != stem and name in sys.modules and file_of(name) != neighbour:
+        if name != stem and name in sys.modules and _resolved(name) != neighbour:
             raise InputError(f"there is another module {name!r}; rename {neighbour.name} beside it")
     spec = importlib.util.spec_from_file_location(stem, path)
     assert spec is not None and spec.loader is not None
+    before = set(sys.modules)
     sys.modules[stem] = module = importlib.util.module_from_spec(spec)
     DIGESTS.pop(path, None)
     try:
         with _first_on_path(path.parent):
             spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[stem]
+    except BaseException:  # the next attempt imports its neighbours again, too
+        for name in set(sys.modules) - before:
+            if (file := _resolved(name)) and file.parent == path.parent:
+                DIGESTS.pop(file, None)
+                del sys.modules[name]
         raise
 
 
 def _is_plugin(module: str) -> bool:
     """Whether a module is a file that was loaded as a plugin."""
-    return str(file_of(module)) in _loaded
+    return str(_resolved(module)) in _loaded
 
 
 @contextmanager

@@ -94,7 +94,8 @@ class Setup:
         self._warn_of_shares()
         self.reference = self.cache.minimiser(star) if settings.reference else None
         starts = {"schedule.at": experiment.method.schedule.starts(settings.rounds)}
-        self._parameters = self.estimator.parameters() | starts
+        optimizer = self.state.optimizer
+        self._parameters = optimizer.of_rounds() | self.estimator.parameters() | starts
 
     def _warn_of_shares(self) -> None:
         """A line where a trimmed mean leaves nothing out, or nobody attacks."""

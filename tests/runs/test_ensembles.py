@@ -275,7 +275,7 @@ def ensembles(points):
 
 def test_a_sweep_advances_steps_together(tmp_path, command):
     base = "sweep", write(tmp_path, GRID), "--out"
-    line = "6 points differ in step or seed alone from others, and advance together with these"
+    line = "6 points differ in step or seed alone from others, and can advance together with these"
     assert command(*base, tmp_path / "together").count(line) == 1
     assert line not in command(*base, tmp_path / "separate", "--separate")
     points, alone = (read_summary(tmp_path / name) for name in ("together", "separate"))

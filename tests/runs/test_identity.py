@@ -1,8 +1,10 @@
 """Which code, software and machine a run had, and what must agree to continue it."""
 
+import copy
 import importlib
 import itertools
 import json
+import linecache
 import platform
 import shutil
 import subprocess
@@ -16,7 +18,7 @@ from mpisim.compressors.sparse import RandK
 from mpisim.core import imports
 from mpisim.core.errors import InputError
 from mpisim.methods.method_table import METHODS, needs_compressor
-from mpisim.runs import identity, unsaved
+from mpisim.runs import identity
 from mpisim.runs.experiment import parse
 from mpisim.runs.host import Place, commit, here, hosts, oversubscribed
 from tests.compressors.cases import CASES
@@ -199,33 +201,32 @@ def test_what_decides_some_runs_alone_counts(name):
 TYPED = """
 from mpisim.compressors.base import Identity
 SCALE = 2.0
-def factor(v, power=1):
-    return v * SCALE**power
-class Mine(Identity):
-    shift = 0.5
+class Scaled(Identity):
+    levels = [1.0]
+class Mine(Scaled):
     def compress(self, v, draw):
-        return super().compress(factor(v) + self.shift, draw)
+        return super().compress(SCALE * v, draw)
 """
-EDITS = [
-    "2.0 -> 3.0",
-    "power=1 -> power=2",
-    "v * SCALE -> v / SCALE",
-    "0.5 -> 0.6",
-    "+ self -> - self",
-]
+EDITS = ["2.0 -> 3.0", "[1.0] -> [5.0]", "SCALE * v -> SCALE / v"]
 
 
-def typed(text):
-    """The digest of a class from a notebook, whose module has no file."""
-    exec(text, names := {"__name__": "typed_in"})
-    return unsaved.digest_of([names["Mine"]], "typed_in")
+def typed(text, cell):
+    """The digest of a class of a notebook, whose module has no file, after an object was copied."""
+    exec(compile(text, cell, "exec"), names := {"__name__": "typed_in"})
+    copy.copy(names["Mine"]())
+    return identity.code_of(["typed_in"], [names["Mine"]])["typed_in"]
 
 
-def test_an_edit_of_what_is_in_no_file_shows():
-    same = typed(TYPED)
-    assert same == typed(TYPED) == typed("# a comment\n" + TYPED)
-    edited = [typed(TYPED.replace(*edit.split(" -> "))) for edit in EDITS]
-    assert len({same, *edited}) == 1 + len(EDITS)
+def test_an_edit_of_a_class_in_a_notebook_shows(monkeypatch):
+    """Its cell counts, which IPython keeps as lines; without them what was compiled."""
+    same = [TYPED, *(TYPED.replace(*edit.split(" -> ")) for edit in EDITS), TYPED]
+    digests = []
+    for number, text in enumerate(same):
+        cell = f"<cell {number}>"
+        monkeypatch.setitem(linecache.cache, cell, (len(text), None, text.splitlines(True), cell))
+        digests.append(typed(text, cell))
+    assert digests[0] == digests[-1] and len(set(digests)) == 1 + len(EDITS)
+    assert len({typed(text, "<stdin>") for text in (TYPED, same[3], TYPED)}) == 2
 
 
 def test_a_plugin_counts_with_the_neighbours_that_it_imports(plugin):

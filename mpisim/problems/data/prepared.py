@@ -116,6 +116,26 @@ class Prepared:
         return _arrange(content, self.source, self.options, self.clients)
 
 
+_sums: dict[Path, str] = {}  # by the cache file of an unchanged source
+
+
+def sha256_of(data: str, any_content: bool = False) -> str:
+    """The sha256 of the content of ``problem.data``; `InputError` where there is none.
+
+    Of a registered set it is that of the registry, where it has one.
+    """
+    known = registered(data)
+    if known is not None and not any_content and (text := known.files[0].sha256):
+        return text
+    source = find(data)
+    entry = cache.entry(source, {})
+    if entry is None:
+        return sha256(read_content(source))
+    if entry not in _sums:
+        _sums[entry] = sha256(read_content(source))
+    return _sums[entry]
+
+
 def prepare(options: DataOptions) -> Prepared:
     """Find, parse, scale and order a data set, or find it in the cache; `InputError` on bad input.
 

@@ -21,10 +21,9 @@ from mpisim.runs.log.schema import DIGEST
 from mpisim.runs.log.untrusted import DAMAGE
 from mpisim.runs.setup import problem_key
 from mpisim.runs.stop import COMPLETE
-from mpisim.runs.sweep.points import Outcome, Point, read_summary, sha256_of, stamp_of
+from mpisim.runs.sweep.points import Outcome, Point, digests_of, read_summary, sha256_of, stamp_of
 
 ROUND = 100_000  # numbers in whose time a round does what does not grow with n or d
-SHA256 = re.compile(r"sha256:(\w+)")
 RUN = "\n[run]\n"  # what comes before it in the TOML of an experiment is the same for many points
 # that say whether a log is complete
 ATTRIBUTES = ("schema_version", "config", "status", "code", "problem", DIGEST)
@@ -143,25 +142,24 @@ class Experiments:
             why = "is of data that has changed since; move it away"
             return Outcome("skipped", f"{point.log}: {why}")
         if status in COMPLETE and (accept or code == self._executed(point)):
-            return Outcome(status, before=True, stamp=stamp_of(sha256, code))
+            return Outcome(status, before=True, stamp=stamp_of(sha256, code, digests_of(log)))
         return None
 
     def unchanged(self, point: Point, before: Point | None, accept: bool) -> bool:
         """End a point whose log was complete ``before``, and has been as it is since then."""
         if before is None or not before.stamp or before.config != point.config:
             return False
-        if self._digests_of(point):  # the stamp does not say of which data the log is
-            return False
-        sha256 = before.stamp.partition(" ")[0]
-        by_this_code = before.stamp == stamp_of(sha256, self._executed(point))
-        usable = before.status in COMPLETE and (accept or by_this_code)
-        if usable and sha256 == sha256_of(point.log):
+        sha256, *rest = before.stamp.split(" ")
+        data = self._digests_of(point)
+        _, code, of_data = stamp_of(sha256, self._executed(point), data).split(" ")
+        same = [accept or rest[:1] == [code], not data or rest[1:] == [of_data]]
+        if before.status in COMPLETE and all(same) and sha256 == sha256_of(point.log):
             point.end(Outcome(before.status, "", before.seconds, True, before.stamp))
         return bool(point.status)
 
     def is_of_other_data(self, point: Point, log: Mapping[str, Any]) -> bool:
         """Whether a log with these attributes was computed from another content of some file."""
-        before, now = SHA256.findall(str(log.get("problem"))), self._digests_of(point)
+        before, now = digests_of(log), self._digests_of(point)
         return bool(before and now) and before != now
 
     def _digests_of(self, point: Point) -> list[str]:

@@ -12,6 +12,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -35,6 +36,7 @@ PATIENCE_SECONDS = 60.0  # how long a sweep waits for the lock of its folder
 NAME = ".side-by-side"  # and a token
 TAKEN, EXPECTED, ENDED = ".taken", ".expected", ".json"
 STOP, LOCK = "stop", "lock"
+SHA256 = re.compile(r"sha256:(\w+)")  # in what a log says of its problem
 _using = partial(writing, what="cannot be used")
 
 
@@ -150,10 +152,15 @@ class Point:
 SAVED = [field.name for field in dataclasses.fields(Point) if field.compare]
 
 
-def stamp_of(sha256: str, code: Mapping[str, str]) -> str:
-    """The ``sha256`` of a log, if any, and that of the code that wrote its rows."""
-    text = json.dumps(code, sort_keys=True).encode()
-    return f"{sha256} {hashlib.sha256(text).hexdigest()}" if sha256 else ""
+def stamp_of(sha256: str, code: Mapping[str, str], data: Sequence[str]) -> str:
+    """The ``sha256`` of a log, if any, of the code that wrote its rows, and of its data."""
+    texts = (json.dumps(one, sort_keys=True).encode() for one in (code, list(data)))
+    return " ".join([sha256, *(hashlib.sha256(text).hexdigest() for text in texts)] * bool(sha256))
+
+
+def digests_of(log: Mapping[str, Any]) -> list[str]:
+    """The sha256 of what the problem of a log read, from the log's attributes."""
+    return SHA256.findall(str(log.get("problem")))
 
 
 def sha256_of(log: str) -> str:

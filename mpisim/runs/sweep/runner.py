@@ -29,7 +29,7 @@ from mpisim.runs.resume import is_absent
 from mpisim.runs.setup import ProblemCache, Setup
 from mpisim.runs.stop import COMPLETE, STOPPED, StopSignals
 from mpisim.runs.sweep.plan import completed
-from mpisim.runs.sweep.points import Claims, Group, Outcome, Point, Shard, stamp_of
+from mpisim.runs.sweep.points import Claims, Group, Outcome, Point, Shard, digests_of, stamp_of
 from mpisim.runs.sweep.progress import Board, PointLines
 
 GO_ON = "the same command continues"
@@ -184,7 +184,8 @@ def _run(
         if end.status in STOPPED and comm.rank == 0:
             report(sweep.signals.stopped(end.status, end.row["round"], output.log))
         if end.status in COMPLETE and comm.rank == 0 and not end.before:
-            stamp = stamp_of(end.sha256, of_log(end.attributes))
+            log = end.attributes
+            stamp = stamp_of(end.sha256, of_log(log), digests_of(log))
         outcomes[number] = Outcome(end.status, "", seconds, stamp=stamp)
     control.Free()
     return [outcomes[point.number] for point, _ in runs]

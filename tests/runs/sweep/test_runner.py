@@ -233,7 +233,9 @@ def test_another_experiment_or_a_smaller_budget_starts_anew(then, tmp_path):
 
 
 SCHEDULE = DIANA.replace("[comp", "schedule = { at = [0.5] }\n[comp")
-CHANGED = {"has method.warmup = 6, this run has 15": WARMUP, "has method.schedule.at = ": SCHEDULE}
+OPTIMIZER = SIGN.replace('"diana"', '"ef21"\noptimizer = "1bit-adam"\nwarmup = 0.5')
+WHY = ("method.warmup = 6, this run has 15", "method.warmup = 6, this run", "method.schedule.at = ")
+CHANGED = dict(zip(WHY, (WARMUP, OPTIMIZER, SCHEDULE), strict=True))
 
 
 @pytest.mark.parametrize(("why", "base"), CHANGED.items())
