@@ -84,8 +84,8 @@ def sweep(
         task = Sweep(folder, points, signals, command, *how)
         if comm.rank == 0 and (together := task.together()):
             lines.say(
-                f"{together} points differ in step or seed alone from others, and can advance together"
-                " with these (--separate: each for itself)"
+                f"{together} points differ in step or seed alone from others, and can advance"
+                " together with these (--separate: each for itself)"
             )
         for point in points if comm.rank == 0 else ():
             if point.status:
