@@ -24,7 +24,7 @@ from mpisim.runs.sweep.points import Point
 SUMMARY = "tune.json"
 # Keys that may differ between the runs that are compared.
 FREE = (*LEFT_OUT, "method.stepsize", "run.seed")
-LACKS = "is missing", "is not complete"  # why a step is out that may be a good one
+LACKS = "is missing", "is not complete"
 TINY = np.finfo(float).tiny  # replaces 0 under the logarithm
 BURN_IN = 0.1  # share of the rows that a mean leaves out
 
@@ -64,7 +64,7 @@ class Candidate:
     @property
     def ran(self) -> bool:
         """Whether its runs say how good it is: none is missing, or one diverged."""
-        return not self.out.endswith(LACKS)
+        return not _lacks(self.out)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,12 +187,18 @@ def _tune(logs: list[Log], settings: dict[str, Any], rule: Criterion, label: str
 
 
 def _candidate(step: float, logs: list[Log], seeds: set[int], rule: Criterion) -> Candidate:
-    out = next(filter(None, (_out(log, rule) for log in logs)), "")
+    reasons = sorted(filter(None, (_out(log, rule) for log in logs)), key=_lacks)
+    out = next(iter(reasons), "")
     missing = sorted(seeds - {log.config["run"]["seed"] for log in logs})
     if missing and not out:
         out = f"seed {missing[0]} is missing"
     score = None if out else float(np.mean([_score(log, rule) for log in logs]))
     return Candidate(step, score, out, [str(log.path) for log in logs])
+
+
+def _lacks(out: str) -> bool:
+    """Whether a step is out that may be a good one."""
+    return out.endswith(LACKS)
 
 
 def _score(log: Log, rule: Criterion) -> float:

@@ -74,8 +74,8 @@ class RunState:
         self.estimator = self.method.estimator.bind(star, self.oracle, compressor)
         self.hidden = self.estimator.server_point and not star.is_server
         self.optimizer = self.method.optimizer.bind(round.rounds)
-        own = type(self.optimizer).__module__ == optimizers.__name__  # tried by tests
-        step = self.optimizer.step if own else partial(optimizers.careful_step, self.optimizer)
+        builtin = type(self.optimizer).__module__ == optimizers.__name__  # tried by tests
+        step = self.optimizer.step if builtin else partial(optimizers.careful_step, self.optimizer)
         self._optimizer_step = step
         self.run = run = _with_log_every(experiment.run, self.estimator, problem, rows)
         kinds: list[type[Metric]] = [METRICS[name] for name in self.run.columns or ()]

@@ -64,6 +64,8 @@ def test_a_run_that_stopped_early_does_not_close_the_grid(best, status):
     curves = {1: falling(0.1), 2: falling(0.2), 4: falling(0.3)}
     steps = best(curves, {(4, 2): status}.items())
     assert steps.step == 2 and bool(steps.edge) == (status != "diverged")
+    several = {(4, 1): "interrupted", (4, 2): status}  # whichever seed comes first
+    assert best(curves, several.items()).edge == steps.edge
 
 
 def test_a_missing_seed_does_not_close_the_grid(best):

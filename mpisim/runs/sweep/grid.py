@@ -80,8 +80,8 @@ def _combined(
         point, chosen = base, lists
         for change in changes:
             point = _merged(point, {key: change[key] for key in change if key in TABLES})
-            own = {key: change[key] for key in LISTS if key in change}
-            chosen = chosen | ({"steps": []} if "multiples" in own else {}) | own
+            given = {key: change[key] for key in LISTS if key in change}
+            chosen = chosen | ({"steps": []} if "multiples" in given else {}) | given
         steps = [{"method": {"stepsize": float(step)}} for step in chosen["steps"]]
         multiples = [{"method": {"stepsize": {"theory": float(m)}}} for m in chosen["multiples"]]
         for seed in [{"run": {"seed": seed}} for seed in chosen["seeds"]] or [{}]:
