@@ -38,7 +38,7 @@ class Registry(MutableMapping[str, T]):
         self.kind, self.aliases = kind, dict(aliases)
         self._objects: dict[str, T] = dict(objects)
         self._modules: dict[str, str] = {}  # of mpisim's classes
-        self._owners: dict[str, Plugin] = {}  # of names that plugins have registered
+        self.owners: dict[str, Plugin] = {}  # of names that plugins have registered
 
     def provide(self, room: str, modules: Mapping[str, Sequence[str]]) -> None:
         """Make known the names that each of a room's modules registers when it is imported."""
@@ -70,12 +70,12 @@ class Registry(MutableMapping[str, T]):
         if self._modules.get(name, module) != module:
             import_module(self._modules[name])  # now: later, ours would replace the plugin's
         if module.partition(".")[0] != "mpisim":  # modules register their classes when imported
-            plugin, owner = _state.current, self._owners.get(name)
+            plugin, owner = _state.current, self.owners.get(name)
             if plugin and self.knows(name) and not (owner and owner.gives_way_to(plugin)):
                 taken = owner.name if owner else "mpisim"
                 raise InputError(f"{self.kind} {name!r} is taken by {taken}; rename it")
-            self._owners[name] = plugin or Plugin("another plugin")
-            self._owners[name].names[self.kind, name] = self, value
+            self.owners[name] = plugin or Plugin("another plugin")
+            self.owners[name].names[self.kind, name] = self, value
         self.aliases.pop(name, None)
         self._objects[name] = value
 
@@ -170,6 +170,14 @@ class Plugin:
     again: bool = False
     names: dict[tuple[str, str], tuple[Registry, Any]] = dataclasses.field(default_factory=dict)
     spec: Any = None
+
+    def take(self) -> None:
+        """Own what the registries have now under its names: its module was reloaded."""
+        for kind, name in [*self.names]:
+            registry, _ = self.names[kind, name]
+            if name in registry.loaded():
+                self.names[kind, name] = registry, registry.loaded()[name]
+                registry.owners[name] = self
 
     def register_again(self) -> None:
         """Take back the names that another plugin has taken meanwhile."""

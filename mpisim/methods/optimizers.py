@@ -44,16 +44,18 @@ class Optimizer(Stateful, ABC):
 
 
 def careful_step(optimizer: Optimizer, x: Any, g: Any, gamma: float) -> Any:
-    """The optimizer's `step`; `InputError` if it changes x or g, which others keep."""
+    """The optimizer's `step` on copies, as others keep x and g; `InputError` if it changes them."""
+    given = _copy(x), _copy(g)
+    following = optimizer.step(*given, gamma)
+    for before, after in zip((x, g), given, strict=True):
+        changed = after._version if is_tensor(x) else before.tobytes() != after.tobytes()
+        if changed:
+            raise _in_place(optimizer)
+    return _copy(following)
 
-    def state() -> Any:
-        return (x._version, g._version) if is_tensor(x) else (x.tobytes(), g.tobytes())
 
-    before = state()
-    following = optimizer.step(x, g, gamma)
-    if state() != before:
-        raise _in_place(optimizer)
-    return following
+def _copy(v: Any) -> Any:
+    return v.clone() if is_tensor(v) else v.copy()
 
 
 def _in_place(optimizer: Optimizer) -> InputError:

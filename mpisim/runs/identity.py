@@ -15,8 +15,9 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 from mpisim.core.errors import InputError
@@ -154,15 +155,27 @@ def _unsaved(name: str, classes: Iterable[type]) -> str:
     return short("".join(_source(kind) for kind in kinds if kind.__module__ == name).encode())
 
 
+@cache
 def _source(kind: type) -> str:
-    """The source of a class; of one from a notebook, its cell; where none is kept, its bytecode."""
-    with suppress(OSError, TypeError):
+    """The source of a class when a process first asks; of one from a notebook, its cell; where none
+    is kept, its bytecode."""
+    with suppress(OSError, TypeError, SyntaxError):
         return inspect.getsource(kind)
     codes = [one.__code__ for one in vars(kind).values() if isinstance(one, FunctionType)]
-    if cells := {"".join(linecache.getlines(code.co_filename)) for code in codes} - {""}:
-        return "".join(sorted(cells))
-    values = [*vars(kind).items(), *((code.co_code, code.co_consts) for code in codes)]
-    return repr([(a, b) for a, b in values if isinstance(b, bool | int | float | str | tuple)])
+    codes = [code for code in codes if not Path(code.co_filename).is_file()]  # not a decorator's
+    cells = {"".join(linecache.getlines(code.co_filename)) for code in codes} - {""}
+    plain = [(n, v) for n, v in vars(kind).items() if isinstance(v, bool | int | float | str)]
+    return "".join([*sorted(cells), repr(plain), *([] if cells else map(_compiled, codes))])
+
+
+def _compiled(code: CodeType) -> str:
+    """Bytecode with its names and constants, without what differs from process to process."""
+    texts = [
+        _compiled(one) if isinstance(one, CodeType)
+        else repr(sorted(map(repr, one)) if isinstance(one, frozenset) else one)
+        for one in code.co_consts
+    ]  # fmt: skip
+    return repr((code.co_code, code.co_names, texts))
 
 
 def packages_of(execution: Iterable[str]) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mpisim.core.errors import InputError, import_failure
 from mpisim.core.files import writing
-from mpisim.core.imports import DIGESTS, digest, file_of, neighbours, reached, short
+from mpisim.core.imports import DIGESTS, INSTALLED, digest, file_of, neighbours, reached, short
 from mpisim.core.registry import Plugin, loading
 from mpisim.core.terminal import report_once
 
@@ -47,8 +47,10 @@ def load(value: object) -> list[str]:
             module, key = (path.stem, str(path)) if path else (name, name)
             if key in _loaded and _is_there(module, path):
                 if _loaded[key].spec is not sys.modules[module].__spec__:  # reloaded by the user
-                    DIGESTS.pop(_files(module)[module], None)
+                    for file in _files(module).values():
+                        DIGESTS.pop(file, None)
                     _loaded[key].spec = sys.modules[module].__spec__
+                    _loaded[key].take()
                 _warn_of_changes(module)
                 _loaded[key].register_again()
                 continue
@@ -56,7 +58,7 @@ def load(value: object) -> list[str]:
                 if path is not None:
                     _load_file(path)
                 else:
-                    with _first_on_path(Path.cwd()):
+                    with _first_on_path(Path.cwd()), _none_left_behind(Path.cwd()):
                         importlib.import_module(name)
             _loaded[key], plugin.spec = plugin, sys.modules[module].__spec__
             for file in _files(module).values():
@@ -113,15 +115,23 @@ def _load_file(path: Path) -> None:
             raise InputError(f"there is another module {name!r}; rename {neighbour.name} beside it")
     spec = importlib.util.spec_from_file_location(stem, path)
     assert spec is not None and spec.loader is not None
-    before = set(sys.modules)
-    sys.modules[stem] = module = importlib.util.module_from_spec(spec)
+    sys.modules.pop(stem, None)
     DIGESTS.pop(path, None)
+    with _first_on_path(path.parent), _none_left_behind(path.parent):
+        sys.modules[stem] = module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+
+
+@contextmanager
+def _none_left_behind(folder: Path) -> Iterator[None]:
+    """If this fails, what it imported from a folder is forgotten: the next attempt imports it."""
+    before = set(sys.modules)
     try:
-        with _first_on_path(path.parent):
-            spec.loader.exec_module(module)
-    except BaseException:  # the next attempt imports its neighbours again, too
+        yield
+    except BaseException:
         for name in set(sys.modules) - before:
-            if (file := _resolved(name)) and file.parent == path.parent:
+            file = _resolved(name)
+            if file and folder in file.parents and not INSTALLED & set(file.parts):
                 DIGESTS.pop(file, None)
                 del sys.modules[name]
         raise

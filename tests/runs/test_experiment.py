@@ -1,5 +1,6 @@
 """Experiment files, --set, and back to TOML; labels; plugins; what is refused with one line."""
 
+import importlib
 import json
 import pickle
 import re
@@ -264,12 +265,31 @@ def test_a_plugin_has_its_names_whenever_it_is_named(folder, capsys):
 
 
 def test_a_plugin_that_could_not_be_loaded_is_loaded_with_its_neighbours(folder):
-    for value in ("1", "2"):
+    for value in ("1", "22"):
         (folder / "beside_it.py").write_text(f"value = {value}")
         (folder / "other.py").write_text(f"import beside_it\n{'1 / 0' * (value == '1')}")
         with suppress(InputError):
             plugins.load("other.py")
-    assert sys.modules["beside_it"].value == 2
+    assert sys.modules["beside_it"].value == 22
+    plugins.load("first_k.py")
+    (folder / "sub" / "first_k.py").write_text(PLUGIN + "1 / 0")
+    with pytest.raises(InputError, match="division by zero"):
+        plugins.load("sub/first_k.py")
+    assert "first_k" not in sys.modules
+
+
+def test_a_plugin_that_its_user_reloads_is_the_new_one(folder, capsys, monkeypatch):
+    monkeypatch.syspath_prepend(folder)
+    plugins.load("first_k.py")
+    before = COMPRESSORS["firstk"]
+    (folder / "first_k.py").write_text(f"{PLUGIN}\n# another one\n")
+    importlib.reload(sys.modules["first_k"])
+    plugins.load("first_k.py")
+    plugins.load("first_k.py")
+    assert COMPRESSORS["firstk"] is not before and capsys.readouterr().err == ""
+    assert imports.digest(folder / "first_k.py") == imports.short(
+        f"{PLUGIN}\n# another one\n".encode()
+    )
 
 
 @pytest.mark.parametrize("value", [3, "", [""], ["a", 1], {"a": 1}, True])

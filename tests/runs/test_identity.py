@@ -199,21 +199,24 @@ def test_what_decides_some_runs_alone_counts(name):
 
 
 TYPED = """
-from mpisim.compressors.base import Identity
+from mpisim.compressors.base import Identity, compressor
 SCALE = 2.0
 class Scaled(Identity):
     levels = [1.0]
+@compressor("typed")
 class Mine(Scaled):
+    shift: float = 0.5
     def compress(self, v, draw):
-        return super().compress(SCALE * v, draw)
+        return super().compress(SCALE * v + sum(i for i in (0, 1) if i in {0, 2}), draw)
 """
-EDITS = ["2.0 -> 3.0", "[1.0] -> [5.0]", "SCALE * v -> SCALE / v"]
+EDITS = ["2.0 -> 3.0", "[1.0] -> [5.0]", "SCALE * v -> SCALE / v", "0.5 -> 0.6", "{0, 2} -> {0, 3}"]
 
 
 def typed(text, cell):
     """The digest of a class of a notebook, whose module has no file, after an object was copied."""
     exec(compile(text, cell, "exec"), names := {"__name__": "typed_in"})
     copy.copy(names["Mine"]())
+    identity._source.cache_clear()
     return identity.code_of(["typed_in"], [names["Mine"]])["typed_in"]
 
 
@@ -226,7 +229,8 @@ def test_an_edit_of_a_class_in_a_notebook_shows(monkeypatch):
         monkeypatch.setitem(linecache.cache, cell, (len(text), None, text.splitlines(True), cell))
         digests.append(typed(text, cell))
     assert digests[0] == digests[-1] and len(set(digests)) == 1 + len(EDITS)
-    assert len({typed(text, "<stdin>") for text in (TYPED, same[3], TYPED)}) == 2
+    seen = [typed(text, "<stdin>") for text in (TYPED, *same[3:])]
+    assert seen[0] == seen[-1] and len(set(seen)) == 4
 
 
 def test_a_plugin_counts_with_the_neighbours_that_it_imports(plugin):

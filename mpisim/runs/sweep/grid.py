@@ -43,7 +43,9 @@ def points(tables: Tables, settings: list[str], folder: str) -> tuple[Path, list
         apply(tables, setting)
     sweep = tables.pop("sweep", {})
     require(isinstance(sweep, dict), "sweep", sweep, "a table")
-    for name in {s.partition("=")[0].strip().removeprefix("sweep.") for s in of_grid} & {*LISTS}:
+    names = {s.partition("=")[0].strip().removeprefix("sweep.") for s in of_grid} & {*LISTS}
+    names |= {"multiples"} if "steps" in names else set()
+    for name in names:
         # --set wins over the file, so those of alternatives go
         for one in (one for table in sweep.values() if isinstance(table, list) for one in table):
             if isinstance(one, dict):
