@@ -60,16 +60,16 @@ def reached(names: Iterable[str], wanted: Callable[[str, Path], bool]) -> dict[s
 
 def neighbours(path: Path) -> dict[str, Path]:
     """{module: file} of the modules in a file's folder that it imports, or that these import."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     waiting = [path]
     for file in waiting:
         for source, _, plain in IMPORT.findall(file.read_text(encoding="utf-8", errors="replace")):
             for name in (word.split()[0] for word in (source or plain).split(",") if word.split()):
                 there = path.with_name(f"{name}.py")
-                if name not in (*found, *sys.stdlib_module_names) and there.is_file():
-                    found[name] = there
+                if name not in (*files, *sys.stdlib_module_names) and there.is_file():
+                    files[name] = there
                     waiting.append(there)
-    return found
+    return files
 
 
 @cache

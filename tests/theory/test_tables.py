@@ -152,6 +152,13 @@ def test_predicted_bits_and_calls_are_those_of_runs(method, compressor, predict,
         assert error < 0.1 * expected
 
 
+def test_the_report_says_what_is_no_part_of_the_theorems(capsys):
+    settings = (*SAMPLE, "problem.name=logistic", "method.name=gd", "method.stepsize=0.1")
+    line = "what follows is without method.weight_decay"
+    assert line in theory(capsys, *settings, "method.weight_decay=0.1")
+    assert line not in theory(capsys, *settings)
+
+
 def test_command(capsys):
     words = "problem.name=logistic", "problem.l2=0.01", "compressor={ name = 'randk', k = 10 }"
     step = "{ theory = 2.0, condition = 'PL' }"

@@ -135,12 +135,6 @@ def registered(name: str) -> Dataset | None:
     return None if is_path(name) else lookup(name)
 
 
-def has_sha256(name: str) -> bool:
-    """Whether the registry has the sha256 of every file that ``problem.data`` names."""
-    known = registered(name)
-    return known is not None and all(file.sha256 for file in known.files)
-
-
 def available(name: str) -> bool:
     """Whether a data set, of rows or of (training) images, is on this machine."""
     dataset = lookup(name)

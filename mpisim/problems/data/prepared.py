@@ -124,8 +124,8 @@ def sha256_of(data: str, any_content: bool = False) -> str:
 
     Of a registered set it is that of the registry, where it has one.
     """
-    known = registered(data)
-    if known is not None and not any_content and (text := known.files[0].sha256):
+    listed = registered(data)
+    if listed is not None and not any_content and (text := listed.files[0].sha256):
         return text
     source = find(data)
     entry = cache.entry(source, {})
@@ -142,7 +142,7 @@ def prepare(options: DataOptions) -> Prepared:
     The cache has rows without the bias, for any number of workers.
     """
     source = find(options.data)
-    known = registered(options.data)
+    listed = registered(options.data)
     natural = options.split == "natural"
     ids_file = str(options.split_keys.client_ids)
     clients = by_label.read_client_ids(ids_file) if natural else None
@@ -158,9 +158,9 @@ def prepare(options: DataOptions) -> Prepared:
         unchanged = entry == cache.entry(source, _cached(options, clients))
         if entry and unchanged and cache.store(entry, table, digest):
             table = None
-    if known is not None and not options.any_content:
-        _require_registered(known, source, digest, rows, largest)
-    dataset = known or by_digest(digest)
+    if listed is not None and not options.any_content:
+        _require_registered(listed, source, digest, rows, largest)
+    dataset = listed or by_digest(digest)
     prepared = Prepared(
         options=options,
         source=source,

@@ -1,0 +1,83 @@
+"""Steps of optimizers of one's own: what they may keep, and what they may not change."""
+
+import numpy as np
+import pytest
+
+import mpisim
+from tests.helpers import columns, run_tables, table
+
+RANDK = {"name": "randk", "k": 5}
+
+
+def in_place(self, x, g, gamma):
+    x -= gamma * g
+    return x
+
+
+def in_place_of_a_view(self, x, g, gamma):
+    x[3:] *= 0.9
+    return x - gamma * g
+
+
+def in_place_of_g(self, x, g, gamma):
+    g *= gamma
+    return x - g
+
+
+@pytest.mark.parametrize("step", [in_place, in_place_of_a_view, in_place_of_g])
+def test_a_step_in_place_is_refused(step, tmp_path):
+    """Lazy gradients, as MARINA's on the quadratic, keep x^k."""
+    mpisim.optimizer("mine")(type("Mine", (mpisim.Optimizer,), {"step": step}))
+    problem = {"name": "quadratic", "workers": 6, "dimension": 30, "noise": 0.3}
+    method = {"estimator": "marina", "p": 0.3, "optimizer": "mine", "stepsize": 0.1}
+    line = "^optimizer 'mine': its step changes x or g in place; allowed: a new array for x"
+    with pytest.raises(mpisim.InputError, match=line):
+        run_tables(
+            {"problem": problem, "method": method, "compressor": RANDK, "run": {"rounds": 9}}
+        )
+
+
+def stays(self, x, g, gamma):
+    self.k += 1
+    return x if self.k % 3 == 1 else x - gamma * g
+
+
+def stays_as_a_copy(self, x, g, gamma):
+    return stays(self, x, g, gamma).copy()
+
+
+def with_a_buffer(self, x, g, gamma):
+    """It keeps x, and overwrites it a round later; it returns the same array each time."""
+    if self.y is None:
+        self.y, self.last = x.copy(), x.copy()
+    self.last -= x
+    self.last *= -0.5
+    self.y[:] = x - gamma * g + self.last
+    self.last = x
+    return self.y
+
+
+def without_a_buffer(self, x, g, gamma):
+    last = x if self.last is None else self.last
+    self.last = x.copy()
+    return x - gamma * g - 0.5 * (last - x)
+
+
+@pytest.mark.parametrize("pair", [(stays, stays_as_a_copy), (with_a_buffer, without_a_buffer)])
+@pytest.mark.parametrize("estimator", [{"p": 0.3}, {"estimator": "vr-diana", "batch": 5, "p": 0.2}])
+def test_a_step_may_keep_what_it_gets(estimator, pair, tmp_path):
+    """And x^{k+1} may be x^k. What others keep of x does not change."""
+
+    def check(self):
+        self.k, self.y, self.last = 0, None, None
+
+    for step in pair:
+        members = {name: mpisim.Shared() for name in ("k", "y", "last")} | {"check": check}
+        kind = type(step.__name__, (mpisim.Optimizer,), members | {"step": step})
+        mpisim.optimizer(step.__name__)(kind)
+        method = {"estimator": "marina", "optimizer": step.__name__, "stepsize": 0.1} | estimator
+        run_tables(table(method, RANDK), tmp_path / f"{step.__name__}.h5")
+    one, other = (tmp_path / f"{step.__name__}.h5" for step in pair)
+    a, b = columns(one)["loss"], columns(other)["loss"]
+    np.testing.assert_allclose(a, b, rtol=1e-12)
+    assert len(np.unique(a)) > 2
