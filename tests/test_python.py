@@ -91,8 +91,10 @@ def test_verify_is_the_command(grid, command):
 
 
 def test_report_is_the_command(grid, tmp_path, command):
-    written = mpisim.report(grid, tmp_path / "a.html", title="T", where=["seed == 1"])
-    command("plot", grid, "-o", tmp_path / "b.html", "--title", "T", "--where", "seed == 1")
+    options = {"title": "T", "where": ["seed == 1"], "fleets": "mlab:US"}
+    written = mpisim.report(grid, tmp_path / "a.html", **options)
+    words = ["--title", "T", "--where", "seed == 1", "--fleet", "mlab:US"]
+    command("plot", grid, "-o", tmp_path / "b.html", *words)
     assert written.read_bytes() == (tmp_path / "b.html").read_bytes()
     assert "2 runs: 2 done" in written.read_text()
 
@@ -102,6 +104,8 @@ def test_runs_that_were_read_are_as_good_as_their_paths(grid, tmp_path):
     assert mpisim.table(runs, 1e-2) == mpisim.table(list(runs), 1e-2) == expected
     drawn = [mpisim.plot(one).axes[0].lines[0].get_xydata().tolist() for one in (runs, grid)]
     assert drawn[0] == drawn[1]
+    modelled = mpisim.plot(grid, x="seconds", network="100mbit,1ms")
+    assert "100mbit" in modelled.axes[0].get_xlabel()
     one = [mpisim.plot(log).axes[0].lines[0].get_label() for log in (runs[0], runs[0].path)]
     assert one[0] == one[1]
     pages = [mpisim.report(logs, tmp_path / "page.html").read_text() for logs in (runs, [grid])]

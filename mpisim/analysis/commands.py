@@ -17,10 +17,9 @@ from mpisim.analysis.study import Job, load
 from mpisim.analysis.study.figure import Drawn, draw, known_studies
 from mpisim.analysis.verify import Check, examine
 from mpisim.comm.communicators import all_ranks
-from mpisim.comm.fleet import Fleet
+from mpisim.comm.fleet import built_fleets
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, MpisimError
-from mpisim.core.schema import build
 from mpisim.runs import plugins
 from mpisim.runs.log.reader import read
 from mpisim.runs.sweep.points import Spread, exit_code
@@ -41,10 +40,7 @@ def fleet(
     draws : of each fleet's clients
     """
     logs = log_files.load(paths)
-    several = [fleets] if isinstance(fleets, str | Mapping) else fleets
-    tables = [{"links": one} if isinstance(one, str) else dict(one) for one in several]
-    built = [build(Fleet, table, "fleet") for table in tables or of_logs(logs)]
-    return FleetCosts(logs, built, costs.targets(target, y), draws)
+    return FleetCosts(logs, built_fleets(fleets or of_logs(logs)), costs.targets(target, y), draws)
 
 
 class Verified(list[Check]):

@@ -17,7 +17,7 @@ from mpisim.analysis.link_model import over_seconds
 from mpisim.analysis.log_files import selected
 from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
 from mpisim.comm.clock import PHASES
-from mpisim.comm.links import Links
+from mpisim.comm.links import parse
 from mpisim.core.errors import InputError
 from mpisim.core.files import write_file
 from mpisim.core.schema import choose, require
@@ -50,7 +50,7 @@ def draw(
     linear_x: bool | None = None,
     linear_y: bool = False,
     title: str | None = None,
-    network: Links | None = None,
+    network: str | None = None,
     framing: bool = False,
     xlim: Limits | None = None,
     ylim: Limits | None = None,
@@ -68,11 +68,12 @@ def draw(
     Logs whose experiments differ only in the seed make one curve: the mean of log y (of y with
     ``linear_y``) and a band of one standard deviation. Axes are logarithmic, except x = round and
     those that ``linear_x`` and ``linear_y`` name. With ``per_worker``, columns that are summed
-    over workers are divided by their number. With a ``network``, x must be "seconds", and shows
-    the seconds that the runs would take there by `link_model`. With ``framing``, bits sent and
-    received have their framing; without it, a footnote says where it is large. ``xlim`` and
-    ``ylim`` are (low, high), either of which may be None; ``size`` is (width, height) in inches,
-    with all that is on the page. Raises `InputError` for logs that cannot be read or drawn.
+    over workers are divided by their number. With a ``network`` such as "100mbit,1ms", x
+    must be "seconds", and shows the seconds that the runs would take there by `link_model`. With
+    ``framing``, bits sent and received have their framing; without it, a footnote says where it is
+    large. ``xlim`` and ``ylim`` are (low, high), either of which may be None; ``size`` is (width,
+    height) in inches, with all that is on the page. Raises `InputError` for logs that cannot be
+    read or drawn.
 
     ax : axes to draw into, in their figure's own look; their limits, labels and title are set
         only where they are given here
@@ -89,7 +90,7 @@ def draw(
         raise InputError(f"--framing: adds framing to bits; make --x or --y {allowed}")
     if network is not None:
         require(x == "seconds", "--x", x, "seconds, with --network")
-        axes = over_seconds(network, log_x), axes[1]
+        axes = over_seconds(parse(network), log_x), axes[1]
     check_size(size)
     limits, texts = {"x": xlim, "y": ylim}, {"xlabel": xlabel, "ylabel": ylabel, "title": title}
     frame = _frame(limits, texts, axes)

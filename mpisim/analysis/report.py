@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from mpisim.analysis.run_groups import RunGroup, group_runs, workers_text
 from mpisim.analysis.show import run_list
 from mpisim.comm import links
 from mpisim.comm.clock import PHASES
-from mpisim.comm.fleet import Fleet
+from mpisim.comm.fleet import built_fleets
 from mpisim.core import VERSION
 from mpisim.core.errors import InputError
 from mpisim.core.files import write_file
@@ -47,7 +47,7 @@ def report(
     title: str = "",
     where: str | Sequence[str] = (),
     best: bool | str | None = None,
-    fleets: Sequence[Fleet] = (),
+    fleets: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]] = (),
 ) -> Path:
     """Write the page of ``mpisim plot -o FILE.html``, the same for the same logs; returns its path.
 
@@ -55,11 +55,12 @@ def report(
     networks, targets : such as "100mbit,1ms" and "loss<=0.1"; of the axes of modelled seconds, and
         of the table of costs, with powers of ten that a run reaches where none is given
     where, best : which runs, as in `mpisim.analysis.log_files.selected`
-    fleets : of clients, among which the reader chooses
+    fleets : as for `mpisim.fleet`; the reader chooses among them
     """
     from markupsafe import Markup
 
     on, wanted = list(map(links.parse, networks)), list(map(costs.parse, targets))
+    of_clients = built_fleets(fleets)
     named = [paths] if isinstance(paths, PathLike | Log) else list(paths)
     places = [Path(one) for one in named if not isinstance(one, Log)]
     folder = places[0] if len(named) == len(places) == 1 and places[0].is_dir() else None
@@ -74,7 +75,7 @@ def report(
     data = {n: [described(axis, logs) for axis in axes] for n, axes in (("x", x), ("y", y))}
     data["sections"] = []
     for name, groups in sections.items():
-        fleet = choices(groups, fleets, _targets(groups, wanted))
+        fleet = choices(groups, of_clients, _targets(groups, wanted))
         data["sections"].append({"name": name, "curves": curves(groups, x, y), "fleets": fleet})
     embedded = json.dumps(data, separators=(",", ":"), allow_nan=False)
     text = rendered(

@@ -78,8 +78,7 @@ def plot(args: argparse.Namespace) -> None:
         from mpisim.analysis.report import NETWORKS, report
 
         how = args.network or NETWORKS, args.target, args.title or "", args.where, args.best
-        fleets = [build(Fleet, {"links": text}, "fleet") for text in args.fleet]
-        outputs = [report(args.logs, args.out, *how, fleets)]
+        outputs = [report(args.logs, args.out, *how, args.fleet)]
     else:
         refuse(args, ("target", "fleet"), f"but for a page, --out FILE{PAGE}")
         outputs = _write_figure(args)
@@ -109,7 +108,7 @@ def _curves(args: argparse.Namespace) -> Any:
     same = ("linear_y", "title", "framing", "size", "where", *OF_AXES)
     how: dict[str, Any] = {name: getattr(args, name) for name in same}
     how |= {"per_worker": not args.all_workers, "linear_x": args.linear_x or None}
-    how |= {"network": links(args.network[0]) if args.network else None, "best": args.best or False}
+    how |= {"network": args.network[0] if args.network else None, "best": args.best or False}
     return analysis.api.plot(args.logs, x, y, **how)
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+from collections.abc import Mapping, Sequence
 from functools import cache
 from math import inf, sqrt
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numba import njit
@@ -20,7 +21,7 @@ from mpisim.core.errors import InputError, suggestion
 from mpisim.core.numerics import philox
 from mpisim.core.numerics.functions import exp, log, normal_quantiles
 from mpisim.core.rng import purpose_key
-from mpisim.core.schema import require
+from mpisim.core.schema import build, require
 
 DATA_FILES = ("mlab.csv",)
 MEASURED, WORLD = "mlab:", "world"
@@ -191,6 +192,13 @@ class Fleet:
         if self.devices == "phones":
             return exp(interpolated(log(PHONES)[None], np.zeros(len(score), np.int64), score))
         return np.asarray(self.devices, float)[which % len(self.devices)]
+
+
+def built_fleets(named: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]) -> list[Fleet]:
+    """One fleet or several, each as its links ("mlab:US") or as a table ``[fleet]``."""
+    several = [named] if isinstance(named, str | Mapping) else named
+    tables = [{"links": one} if isinstance(one, str) else dict(one) for one in several]
+    return [build(Fleet, table, "fleet") for table in tables]
 
 
 class Table:

@@ -204,7 +204,9 @@ class Network(SideChannel):
         lazy = compressor.lazy and self._plain
         rows: Any = v.dense() if isinstance(v, LazyRows) and not lazy else v
         if self.attack is not None and purpose not in HONEST:
+            self.clock.to(EVALUATE)
             rows = self._attacked(self.attack, rows, purpose, clients)
+            self.clock.to(COMPRESS)
         host = self.arrays is HOST
         message = compressor.compress(rows, draw) if host else compressed(compressor, rows, draw)
         upload = Upload(compressor, draw, message)

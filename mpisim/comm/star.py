@@ -159,8 +159,10 @@ class Star(Network):
         rows = flags[:, None].astype(self.precision.arithmetic)
         upload = self.compress(self._flag, rows, FLAGS)
         self.gather(upload)
+        self.clock.to(EVALUATE)
+        senders = np.flatnonzero(self.all_workers(np.asarray(upload.decoded()))[:, 0])
         self.clock.to(COMPUTE)
-        return np.flatnonzero(self.all_workers(np.asarray(upload.decoded()))[:, 0])
+        return senders
 
     def collect(self, upload: Upload) -> np.ndarray:
         """All workers' messages (n, d), at the server; other ranks get zeros. Collective."""

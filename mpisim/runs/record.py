@@ -249,7 +249,7 @@ class Tracker:
         self._end = lambda status: writer.close()
 
     def _wandb(self, tool: Any, name: str, about: dict[str, Any]) -> None:
-        run = tool.init(project="mpisim", name=name, config=about)
+        run = tool.init(project=os.environ.get("WANDB_PROJECT", "mpisim"), name=name, config=about)
         self._send = lambda values, k: run.log(values, step=k)
         self._end = lambda status: run.finish(exit_code=int(status == "failed"))
 

@@ -48,7 +48,7 @@ Compare = Callable[[Runs, Runs], Iterator[Evidence]]
 
 def by_seed(where: str, both: Pairs, ratios: np.ndarray, word: str, text: str = "") -> Evidence:
     """A ratio of each pair of runs, judged by the ``word``; ``text`` says what it is a ratio of."""
-    least = fewest(log.duration for pair in both for log in pair)
+    least = fewest(*zip(*both, strict=True))
     one = of_seeds(where, ratios.tolist(), word, least, text)
     more = {"median": float(np.median(ratios)), "seeds": [seed(log) for log, _ in both]}
     return dataclasses.replace(one, numbers=one.numbers | more | {"runs": digests(both)})

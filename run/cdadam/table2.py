@@ -24,15 +24,17 @@ METHODS = ("amsgrad", "ef21-2way", "1bit-adam", "cd-adam")
 SENT = "bits of a worker,\n{} rounds, both ways"
 HEAD = ("Method", "s / round", "without gradients, ms", SENT, "by the formula")
 GRADIENTS = (
-    "the seconds of the gradients, which all methods compute alike, are the median of all runs"
+    "the seconds of the gradients, with what workers subtract before they compress, are the median"
+    " of all runs"
 )
 
 
 def rows(logs: list[Log]) -> list[tuple[str, float, float, float, float]]:
     """Method, seconds of a round, those without gradients, bits of a worker, and the formula's.
 
-    All methods compute the same gradients. Their seconds scatter more from run to run than the
-    methods differ, so they are the median of all runs. The others are a method's median.
+    All methods compute the same gradients, and some subtract a state from them. These seconds
+    scatter more from run to run than the methods differ, so they are the median of all runs. The
+    others are a method's median.
     """
     gradients = _gradients(logs)
     groups = of_method(logs, METHODS)

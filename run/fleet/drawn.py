@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from mpisim.analysis import panels, style
-from mpisim.analysis.claims import Claim, Evidence, Verdict, of_seeds, state
-from mpisim.analysis.study import Line, value_of
+from mpisim.analysis.claims import Claim, state
+from mpisim.analysis.study import Line
+from mpisim.runs.labels import by_key
 from mpisim.runs.log.reader import Log
 
-from .times import COUNTRIES, SAMPLE, SOME, TITLES, ahead, name, simulated, times
+from .times import COUNTRIES, SAMPLE, SOME, TITLES, Times, ahead, name, simulated, times
 
 SOURCE = "modelled seconds to 1e-4 of |grad f(x^0)|^2, on the same drawn fleets"
 SIMULATED = "simulated seconds to 1e-4 of |grad f(x^0)|^2, on the same drawn fleets"
@@ -27,7 +29,7 @@ LINES = (
     Line("PP-MARINA, 30 of 100", YELLOW, {"method.name": "pp-marina"}),
 )
 FREE = 10.0  # seconds: nobody is late
-Table = dict[float, dict[int, float]]
+Table = dict[float, Times]
 
 
 def draw(logs: Sequence[Log]) -> Any:
@@ -38,9 +40,8 @@ def draw(logs: Sequence[Log]) -> Any:
             methods = times(logs, problem, f"mlab:{country}")
             offset = 0.3 - 0.6 * number / (len(COUNTRIES) - 1)
             for place, one in enumerate(methods):
-                values = [value for value in one.seconds.values() if np.isfinite(value)]
-                if values:
-                    low, middle, high = np.percentile(values, (5, 50, 95))
+                if one.reached:
+                    low, middle, high = np.percentile(list(one.seconds.values()), (5, 50, 95))
                     spread = [[middle - low], [high - middle]]
                     look = {"color": style.COLOURS[number], "fmt": "o", "markersize": 3}
                     panel.errorbar(middle, offset - place, xerr=spread, **look)
@@ -81,22 +82,20 @@ def claims(logs: Sequence[Log]) -> Iterator[Claim]:
 
 
 def table(logs: Sequence[Log], line: Line, country: str) -> Table:
-    """{deadline: {seed of the fleet: seconds}}; infinity where the target is not reached."""
-    seconds: Table = {}
-    for log in filter(line.has, logs):
-        if log.config["fleet"]["links"] == f"mlab:{country}":
-            of_limit = seconds.setdefault(float(log.config["fleet"]["deadline"]), {})
-            of_limit[int(value_of(log, "fleet.seed") or 1)] = simulated(log)
-    return dict(sorted(seconds.items()))
+    """{deadline: seconds on each fleet}, the shortest first; no fleet where nothing ran."""
+    here = [log for log in logs if log.config["fleet"]["links"] == f"mlab:{country}"]
+    limits = by_key(filter(line.has, here), lambda log: float(log.config["fleet"]["deadline"]))
+    ran = {limit: simulated(line.label, limits[limit]) for limit in sorted(limits)}
+    return defaultdict(lambda: Times(line.label, {}, 1), ran)
 
 
 def draw_deadlines(logs: Sequence[Log]) -> Any:
-    """Median seconds over the deadline; a deadline with which a run ends at a floor has no dot."""
+    """Median seconds over the deadline; no dot where a run ends above the target."""
     figure, grid = panels.grid(1, len(COUNTRIES), (2.0, 2.4))
     for panel, country in zip(grid[0], COUNTRIES, strict=True):
         for line in LINES:
-            drawn = {t: list(of.values()) for t, of in table(logs, line, country).items()}
-            good = {t: np.median(of) for t, of in drawn.items() if np.isfinite(of).all()}
+            drawn = table(logs, line, country)
+            good = {limit: one.median for limit, one in drawn.items() if one.reached}
             panel.plot(list(good), list(good.values()), "o-", color=line.colour)
         panel.set_xscale("log")
         panel.set_yscale("log")
@@ -115,18 +114,12 @@ def claim_deadlines(logs: Sequence[Log]) -> Iterator[Claim]:
     for line in LINES:
         tables = {country: table(logs, line, country) for country in COUNTRIES}
         for limit in (0.2, 0.1):
-            evidence = [_faster(country, of[limit], of[FREE]) for country, of in tables.items()]
+            evidence = [ahead(country, of[limit], of[FREE]) for country, of in tables.items()]
             text = f"{line.label}: a deadline of {limit:g} s saves time"
             yield state(text, "", SIMULATED, evidence)
     evidence = [
-        _faster(country, *(table(logs, line, country)[FREE] for line in (THIRTY, EVERY)))
+        ahead(country, *(table(logs, line, country)[FREE] for line in (THIRTY, EVERY)))
         for country in COUNTRIES
     ]
     text = "where nobody is late, FedAvg with 30 of 100 clients reaches 1e-4 before FedAvg with all"
     yield state(text, "", SIMULATED, evidence)
-
-
-def _faster(where: str, less: dict[int, float], more: dict[int, float]) -> Evidence:
-    if not np.isfinite(list(less.values())).all():
-        return Evidence(where, "ends at a floor above 1e-4", Verdict.FAILS)
-    return of_seeds(where, [more[seed] / less[seed] for seed in sorted(less)], "fewer")

@@ -63,6 +63,7 @@ class Times:
     """Of a method on a fleet: {seed of the fleet: seconds}, with the best of the steps tried.
 
     runs : how many runs there are: that on fleet j is number j modulo ``runs``
+    reached : whether all runs reach the target; a run that does not has the seconds that it ran
     edge : whether the best step is the first or the last of several
     left_out : share of the messages that were late
     """
@@ -70,6 +71,7 @@ class Times:
     method: str
     seconds: dict[int, float]
     runs: int
+    reached: bool = True
     edge: bool = False
     left_out: float = 0.0
 
@@ -91,35 +93,33 @@ def times(
     for method in METHODS:
         its_logs = [log for log in here if method_of(log) == method]
         if method == "shadowheart":
-            table = {
-                int(value_of(log, "fleet.seed") or 1): simulated(log)
+            on_fleet = [
+                log
                 for log in its_logs
                 if log.config["fleet"]["links"] == links
                 and (value_of(log, "fleet.sigma") or 0.0) == sigma
-            }
-            methods += [Times(method, table, len(table))] if table and deadline is None else []
+            ]
+            methods += [simulated(method, on_fleet)] if on_fleet and deadline is None else []
             continue
         tried = [_drawn(method, step, one) for step in by_step(its_logs)]
         if tried:
-            best = min(range(len(tried)), key=lambda i: tried[i].median)
+            best = min(range(len(tried)), key=lambda i: (not tried[i].reached, tried[i].median))
             edge = len(tried) > 1 and best in (0, len(tried) - 1)
             methods.append(dataclasses.replace(tried[best], edge=edge))
     return methods
 
 
 def _drawn(method: str, logs: Sequence[Log], one: Fleet) -> Times:
-    """On `DRAWS` fleets, with one of the runs each; infinity unless all reach the target."""
-    runs = [
-        rows_of(rounds_of(log, one), slice(at + 1)) for log in logs if (at := row(log)) is not None
-    ]
-    if len(runs) < len(logs):
-        return Times(method, dict.fromkeys(range(1, DRAWS + 1), float("inf")), len(logs))
+    """On `DRAWS` fleets, with one of the runs each."""
+    ends = [row(log) for log in logs]
+    until = [slice(None if end is None else end + 1) for end in ends]
+    runs = [rows_of(rounds_of(log, one), rows) for log, rows in zip(logs, until, strict=True)]
     taken, left_out = {}, []
     for seed in range(1, DRAWS + 1):
         result = seconds_of(runs[seed % len(runs)], one, seed)
         taken[seed] = float(result.seconds[-1])
         left_out.append(result.left_out[-1])
-    return Times(method, taken, len(runs), left_out=float(np.mean(left_out)))
+    return Times(method, taken, len(runs), None not in ends, left_out=float(np.mean(left_out)))
 
 
 def by_step(logs: Sequence[Log]) -> list[list[Log]]:
@@ -131,26 +131,34 @@ def by_step(logs: Sequence[Log]) -> list[list[Log]]:
     return sorted(steps, key=lambda logs: float(np.mean([log.attrs["stepsize"] for log in logs])))
 
 
-def simulated(log: Log) -> float:
-    """Seconds until the target on the run's own clock."""
-    at = row(log)
-    return float("inf") if at is None else float(log.columns["simulated_seconds"][at])
+def simulated(method: str, logs: Sequence[Log]) -> Times:
+    """Of runs on clocks of their own, one for each seed of the fleet."""
+    ends = {int(value_of(log, "fleet.seed") or 1): (log, row(log)) for log in logs}
+    seconds = {
+        seed: float(log.columns["simulated_seconds"][-1 if end is None else end])
+        for seed, (log, end) in ends.items()
+    }
+    return Times(method, seconds, max(ends), all(end is not None for _, end in ends.values()))
 
 
 def ahead(where: str, less: Times, more: Times) -> Evidence:
     """Whether ``less`` takes less time than ``more`` on the fleets that both have.
 
-    A ratio for each run: the geometric mean over its fleets, as these share what the run drew.
+    A ratio for each run: the geometric mean over its fleets, as these share what the run drew. A
+    side that does not reach the target needs more than its seconds: it may be behind, not ahead.
     """
     both = sorted(less.seconds.keys() & more.seconds.keys())
-    if any(np.isinf(less.seconds[j]) for j in both):
-        return Evidence(where, f"{name(less.method)} does not get there", Verdict.FAILS)
-    text = f"{less.median:.3g} s and {more.median:.3g} s"
+    if not both:
+        return Evidence(where, "no fleet has both", Verdict.UNDECIDED)
+    text = " and ".join(f"{'' if t.reached else '> '}{t.median:.3g} s" for t in (less, more))
     runs = by_key(both, lambda j: j % min(less.runs, more.runs))
     logs = [[np.log(more.seconds[j] / less.seconds[j]) for j in fleets] for fleets in runs.values()]
     evidence = of_seeds(where, [float(np.exp(np.mean(one))) for one in logs], "fewer", text=text)
-    behind = {Verdict.HOLDS: more.edge, Verdict.FAILS: less.edge}  # a better step may change it
-    if behind.get(evidence.verdict, less.edge or more.edge):
+    order = {Verdict.HOLDS: ([less], [more]), Verdict.FAILS: ([more], [less])}
+    faster, slower = order.get(evidence.verdict, ([less, more], [less, more]))
+    if not all(one.reached for one in faster):
+        return Evidence(where, f"{evidence.measured}, not all get there", Verdict.UNDECIDED)
+    if any(one.edge for one in slower):  # a better step may change it
         return Evidence(where, f"{evidence.measured}, at an edge of the steps", Verdict.UNDECIDED)
     return evidence
 

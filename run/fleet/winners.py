@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from mpisim.analysis import panels, style
 from mpisim.analysis.claims import Claim, Evidence, Verdict, state
 from mpisim.analysis.claims.verdicts import WORST
@@ -28,7 +26,7 @@ UNDECIDED = "hatched: not decided against the method below"
 
 
 def _fastest_first(problem: str, methods: Sequence[Times]) -> list[Times]:
-    there = (t for t in methods if np.isfinite(t.median) and t.method not in NO_RUNS[problem])
+    there = (t for t in methods if t.reached and t.method not in NO_RUNS[problem])
     return sorted(there, key=lambda one: one.median)
 
 

@@ -54,7 +54,9 @@ def unregularised(logs: Sequence[Log]) -> list[Log]:
 
 def tuned(logs: Sequence[Log], names: Collection[str]) -> Groups:
     """The best steps of each panel and compressor, by the tenth that all ``names`` reach."""
-    return comparison.tuned(logs, names, panel_of, BITS, GAP, TENTHS)
+    groups = comparison.tuned(logs, names, panel_of, BITS, GAP, TENTHS)
+    lambdas = {panel_of(log)[0] for log in logs}  # Figures 2 and 8 share a folder
+    return {panel: of for panel, of in groups.items() if panel[0] in lambdas}
 
 
 def draw(

@@ -114,7 +114,7 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
         text = "the ratio in the homogeneous and in the heterogeneous case"
         yield undecided(text, QUOTES["about_ten"], SOURCE, "a complete run is missing")
         return
-    least = fewest(log.duration for log in logs)
+    least = fewest(logs)
     falls = [_falls(p, groups[p], least) for p in PAPER]
     yield state("the ratio is much larger at the start", QUOTES["falls"], SOURCE, falls)
     larger = [_larger(t, groups[0.9], groups[0.0], least) for t in PAPER[0.9]]

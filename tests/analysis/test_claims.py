@@ -168,6 +168,12 @@ def test_runs_of_less_than_a_minute_need_five_seeds(make):
         assert len(result.numbers["runs"]) == 2 * seeds
 
 
+def test_a_pause_of_one_run_does_not_lower_the_number_of_seeds(make):
+    sides = [three(make, *[rate] * 3, attrs={"seconds_elapsed": 50.0}) for rate in (0.4, 0.2)]
+    sides[0][0].attrs["seconds_elapsed"] = 5000.0
+    assert compare("", *sides, ROUNDS).numbers["fewest"] == 5
+
+
 def test_the_words_of_papers_have_numbers(make):
     slow = three(make, 0.1)
     for word, holds, fails in (

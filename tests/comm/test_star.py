@@ -1,12 +1,24 @@
 """The star network on one rank, its ledger by hand; what ranks compare before a run."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mpisim.comm import communicators
-from mpisim.comm.clock import COMMUNICATE, COMPUTE, ENCODE, OTHER, SERVER, Clock, SlowestPath
+from mpisim.comm.byzantine import Attack
+from mpisim.comm.clock import (
+    COMMUNICATE,
+    COMPUTE,
+    ENCODE,
+    EVALUATE,
+    OTHER,
+    SERVER,
+    Clock,
+    SlowestPath,
+)
 from mpisim.comm.star import lengths_of
 from mpisim.compressors.sparse import RandK
 from mpisim.core.errors import InputError
@@ -79,6 +91,22 @@ def test_what_the_server_encodes_is_no_time_of_a_client(exchange, monkeypatch):
     monkeypatch.setattr(Clock, "to", lambda clock, phase: phases.append(phase))
     getattr(star, exchange)(np.ones(5))
     assert SERVER in phases and ENCODE not in phases
+
+
+def test_what_a_network_does_not_send_is_no_time_of_a_method(monkeypatch):
+    """What all ranks learn of flags, and what bad workers know of the good ones."""
+    star, phases = network(3), []
+    star.attack = Attack("ipm", share=0.4)
+
+    def spied(exchange, *args):
+        phases.append(star.clock.phase)
+        return exchange(*args)
+
+    for name in ("all_workers", "sum_over_workers"):
+        monkeypatch.setattr(star, name, partial(spied, getattr(star, name)))
+    star.compress(star._identity(5), np.ones((3, 5)))
+    star.flags(np.array([True, False, True]))
+    assert set(phases) == {EVALUATE} and len(phases) >= 2
 
 
 def test_slowest_path():

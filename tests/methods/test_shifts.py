@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import make
+from mpisim.core.errors import InputError
 from mpisim.core.rng import Draw, Streams
 from tests.compressors.cases import DOUBLE
 from tests.helpers import run_tables
@@ -270,3 +271,12 @@ def test_byz_dasha_page(aggregate):
         assert near(end.x, same.x)
     theory = tables(keys | {"stepsize": "theory", "a": "theory"}, RANDK)
     assert run_tables(theory).attributes["stepsize"] > 0
+
+
+@pytest.mark.parametrize(("name", "alpha"), [("diana", 3.0), ("diana", 0.0), ("adiana", 0.0)])
+def test_uncompressed_shifts_have_a_theory_step_for_the_same_alpha(name, alpha):
+    """With omega = 0, alpha = 3 had a step and diverged, and ADIANA divided by 0."""
+    keys = {"name": name, "alpha": alpha, "stepsize": "theory"}
+    keys |= {"p": 0.3, "mu": 0.1} if name == "adiana" else {}
+    with pytest.raises(InputError, match="at most 1 / "):
+        run_tables(tables(keys, {"name": "identity"}))

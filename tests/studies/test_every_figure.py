@@ -18,10 +18,11 @@ from tests.helpers import some_of
 ROOT = Path(__file__).parents[2]
 MOST = 150  # logs of a grid
 ROUNDS = np.arange(11)
-GROWING = ("bits", "framing", "paper", "messages", "oracle", "time_")
+GROWING = ("bits", "framing", "paper", "messages", "oracle", "time_", "simulated_")
 NAMES = [name for name, *_ in columns(True)]
 NAMES += [name for kind in METRICS.values() for name, *_ in kind.columns]
 NAMES += ["test_loss", "test_grad_norm_sq", "train_accuracy", "test_accuracy"]
+NAMES += ["simulated_seconds"]
 # They need each country and deadline, two steps, 900 rounds, or a minute.
 NOT_BY_HAND = {"fleet-map", "fleet-countries", "fleet-deadline"}
 NOT_BY_HAND |= {"permk-table5", "permk-groups", "fleet-hundred"}

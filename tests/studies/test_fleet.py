@@ -49,11 +49,17 @@ def test_the_quadratic_against_its_hessians(diagonal):
 def test_who_is_ahead():
     fast = Times("scaffnew", {j: 1.0 + 0.01 * j for j in range(6)}, 6)
     slow = Times("gd", {j: 2.0 + 0.01 * j for j in range(20)}, 20)
-    never = Times("gd", {j: float("inf") for j in range(6)}, 6)
+    never = Times("gd", dict.fromkeys(range(6), 50.0), 6, reached=False)
+    short = Times("gd", dict.fromkeys(range(6), 0.5), 6, reached=False)
     assert ahead("US", fast, slow).verdict is Verdict.HOLDS
     assert ahead("US", slow, fast).verdict is Verdict.FAILS
     assert ahead("US", fast, never).verdict is Verdict.HOLDS
     assert ahead("US", never, fast).verdict is Verdict.FAILS
+    for pair in ((never, short), (short, never), (short, fast), (fast, short)):
+        assert ahead("US", *pair).verdict is Verdict.UNDECIDED  # the runs were too short to say
+    at_edge = Times("gd", never.seconds, 6, reached=False, edge=True)
+    assert ahead("US", at_edge, fast).verdict is Verdict.UNDECIDED
+    assert ahead("US", fast, Times("gd", {7: 3.0}, 1)).verdict is Verdict.UNDECIDED  # no fleet
     edge = Times("gd", slow.seconds, 20, edge=True)
     assert ahead("US", fast, edge).verdict is Verdict.UNDECIDED
     two = Times("gd", slow.seconds, 2)  # runs, on ten fleets each

@@ -21,7 +21,9 @@ from mpisim.problems.data import find as data_sets
 from mpisim.runs.experiment import parse
 from mpisim.runs.labels import flatten
 from mpisim.runs.sweep.points import Point
+from run.byzantine import figures as byzantine
 from run.marina import fig1
+from run.permk import autoencoder, comparison
 from tests.comm.jobs import mpirun, needs_mpirun
 from tests.helpers import table
 
@@ -243,6 +245,42 @@ def test_a_panel_without_a_step_that_went_well_is_not_decided(done, monkeypatch)
     assert evidence.verdict == "not decided"
     assert evidence.measured == f"no step of {'B' if done else 'A'} went well on all seeds"
     assert not lines.fewer(logs, a, absent).evidence
+
+
+def test_a_line_survives_an_attack_with_one_step_for_all_seeds(monkeypatch):
+    """A step with which a seed diverged or rises does not count; where one is missing it may."""
+    falls = np.exp(-0.1 * np.arange(101))
+    rises = np.append(falls, np.full(20, 5.0))
+
+    def claim(*runs):
+        every = [
+            SimpleNamespace(
+                config={"problem": {"data": "a9a"}, "attack": {"name": "ipm"}},
+                attrs={"seed": seed, "stepsize": step, "status": status},
+                column=lambda _, y=y: y,
+            )
+            for step, seed, status, y in runs
+        ]
+        monkeypatch.setattr(byzantine, "diverged", lambda _: every[done:])
+        done = sum(run[2] == "done" for run in runs)
+        return byzantine.reaches(Line("mine", "k", {}), every[:done]).verdict
+
+    first, second = (1.0, 1, "done", falls), (1.0, 2, "done", falls)
+    assert claim(first, second) == "holds"
+    assert claim(first, (1.0, 2, "done", rises)) == "does not hold"
+    assert claim(first, (2.0, 2, "done", falls)) == "not decided"
+    other = [(2.0, seed, "done", rises) for seed in (1, 2)]
+    assert claim(first, *other, (1.0, 2, "diverged", falls)) == "does not hold"
+
+
+def test_figure_2_of_permk_leaves_other_lambdas_in_its_folder_alone(monkeypatch):
+    def ran(lambda_):
+        problem = {"lambda": lambda_, "homogeneity": 0.5}
+        return SimpleNamespace(config={"problem": problem, "compressor": {"name": "permk"}})
+
+    monkeypatch.setattr(comparison, "diverged", lambda _: [ran(0.0), ran(2e-5)])
+    monkeypatch.setattr(comparison, "best_steps", lambda *_: [])
+    assert list(autoencoder.tuned([ran(0.0)], ("permk", "topk"))) == [(0.0, 0.5)]
 
 
 GRIDS = tomllib.loads(Path(__file__).with_name("grids.toml").read_text())

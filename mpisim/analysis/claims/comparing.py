@@ -151,7 +151,7 @@ def compare(
         "by_target": _by_target(runs, targets, starts),
     }
     numbers["runs"] = digests(both)
-    numbers["fewest"] = fewest(log.duration for pair in both for log in pair)
+    numbers["fewest"] = fewest(*zip(*both, strict=True))
     if exact:
         numbers["exact"] = True
     for name, (p, q) in _other_costs(x, both, first).items():

@@ -6,6 +6,7 @@ A comparison is judged from its numbers alone, so that what is on record can be 
 from __future__ import annotations
 
 import dataclasses
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import exp, log
@@ -15,6 +16,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from mpisim.analysis.claims.verdicts import RULES, Claim, Evidence, Verdict, number, state
+from mpisim.runs.log.reader import Log
 
 CLEAR = 1.03  # a ratio nearer to 1 is no difference
 CLOSE = 1.25  # "around": a ratio within this factor of 1, both ways
@@ -67,9 +69,13 @@ def clear(ratio: float) -> Verdict:
     return Verdict.HOLDS if ratio >= CLEAR else Verdict.FAILS if ratio <= 1 / CLEAR else Verdict.TIE
 
 
-def fewest(durations: Iterable[float]) -> int:
-    """How many seeds a comparison of runs of these seconds needs."""
-    return FEWEST_LONG if max(durations) >= LONG else FEWEST
+def fewest(*sides: Iterable[Log]) -> int:
+    """How many seeds a comparison of these runs needs: the median run of a side says it.
+
+    So a run that was paused does not change the number.
+    """
+    seconds = max(statistics.median(run.duration for run in side) for side in sides)
+    return FEWEST_LONG if seconds >= LONG else FEWEST
 
 
 def interval(ratios: Sequence[float]) -> tuple[float, float]:

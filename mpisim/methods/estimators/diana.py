@@ -53,7 +53,7 @@ class DianaFamily(Shifted, Participation):
 
     def theory_step(self, setting: Setting) -> Step:
         omega = self.compressor.shift_omega
-        if omega and not 0 < float(self.alpha) <= (1 + 1e-12) / (1 + omega):
+        if omega is not None and not 0 < float(self.alpha) <= (1 + 1e-12) / (1 + omega):
             cases = "method.alpha above 0 and at most 1 / (1 + omega)"
             raise stepsizes.theorem_only_for(self.name, cases)
         return self.step_of(setting)

@@ -174,8 +174,9 @@ class Scaffold(LocalSteps):
             c_plus = self.gradients(x, clients)
         else:
             c_plus = c_i - c + (x - y_i) / (K * eta_l)
+        change = c_plus - c_i
         dx = self.mean(y_i - x, clients)
-        dc_i = self.star.compress(self.compressor, c_plus - c_i, clients=clients.S)
+        dc_i = self.star.compress(self.compressor, change, clients=clients.S)
         self.c_i[local] = c_i + dc_i.decoded()
         share = 1.0 if clients.S is None else len(clients.S) / self.star.n
         self.c = self.c + share * self.star.mean(dc_i)

@@ -98,9 +98,9 @@ class FedNL(Estimator):
         difference = self.oracle.hessians(x) - self.H_i
         S_i = self.star.compress(self.hessian, difference, "hessian")
         l_i = norms(difference)
+        self.H_i = S_i.add_to(self.H_i, float(self.alpha))
         l = self.star.mean(self.star.dense(l_i))  # noqa: E741 - the paper's letter
         g = self.direction(self.gradient(x), float(l[0]))
-        self.H_i = S_i.add_to(self.H_i, float(self.alpha))
         self.H = self.H + self.alpha * self.star.mean(S_i)
         return g
 

@@ -40,9 +40,9 @@ class PowerSGD(Stochastic):
     directions in P add up to r, and larger singular values have larger shares on average.
 
     The paper sums P and Q by all-reduce. Here workers send theirs to the server, which sends the
-    means to all: the same numbers, r (a + b) values each way for a matrix a x b. A matrix with no
-    more values than its factors, a bias say, is sent itself, and so exactly. The matrices are those
-    that ``rank-k`` has.
+    means to all: the same numbers, r (a + b) values each way for a matrix a x b. A matrix with
+    fewer values than its factors, a bias say, is sent itself, and so exactly. The matrices are
+    those that ``rank-k`` has.
 
     This differs from the published code. There e_i^{k+1} = M_i - g^k, which has the same mean and
     so gives the same g^k, but grows with k where workers differ. Here a column of P that is 0
