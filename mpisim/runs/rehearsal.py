@@ -90,7 +90,7 @@ def rehearse(setup: Setup) -> Rehearsal:
                 begin = _warm(clock)
                 x = state.evaluated()
                 state.evaluator.row(k, x, 0, False)
-                state.evaluator.metrics_at(x)
+                state.metrics_at(x)
                 row = star.comm.bcast(_warm(clock) - begin)  # all decide alike
             start, before = perf_counter(), list(clock.seconds)
             state.step(setup.step.gamma)

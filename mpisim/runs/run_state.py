@@ -26,11 +26,12 @@ from mpisim.methods.method_table import Method
 from mpisim.methods.oracle import Oracle
 from mpisim.problems.base import Problem
 from mpisim.problems.explicit import ExplicitProblem, LazyGradients
+from mpisim.runs import careful
 from mpisim.runs.checkpoint import State, packed, unpacked
 from mpisim.runs.debug import Debug, DebugOracle
 from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.log.untrusted import UNEXPECTED
-from mpisim.runs.metrics import METRICS, Evaluator, Events, Metric, Tests
+from mpisim.runs.metrics import Evaluator, Events, Metric, Row, Tests
 
 UNSENT = poison(SERVER_ONLY)  # the server's x^k on other ranks
 IMPOSSIBLE = (*UNEXPECTED, RecursionError)
@@ -74,11 +75,13 @@ class RunState:
         self.estimator = self.method.estimator.bind(star, self.oracle, compressor)
         self.hidden = self.estimator.server_point and not star.is_server
         self.optimizer = self.method.optimizer.bind(round.rounds)
-        builtin = type(self.optimizer).__module__ == optimizers.__name__  # tried by tests
-        step = self.optimizer.step if builtin else partial(optimizers.careful_step, self.optimizer)
+        self._careful = careful.is_plugin(self.estimator)
+        step = self.optimizer.step
+        if careful.is_plugin(self.optimizer):
+            step = partial(optimizers.careful_step, self.optimizer)
         self._optimizer_step = step
         self.run = run = _with_log_every(experiment.run, self.estimator, problem, rows)
-        kinds: list[type[Metric]] = [METRICS[name] for name in self.run.columns or ()]
+        kinds: list[type[Metric]] = [*experiment.run.metrics]
         kinds += [Tests] * problem.tested
         halves: dict[str, Stateful] = {"estimator": self.estimator, "optimizer": self.optimizer}
         context: dict[str, Any] = {"star": star, "problem": problem, **halves}
@@ -88,7 +91,7 @@ class RunState:
             star.attach(metric)
         if self.estimator.on_events or star.simulated:
             self.metrics.append(Events().bind(**context))
-        self.evaluator = Evaluator(star, self.oracle, self.metrics)
+        self.evaluator = Evaluator(star, self.oracle)
         self.parts = halves | {f"metric {i}": metric for i, metric in enumerate(self.metrics)}
         self.debug: Debug | None = None
         if isinstance(star, DebugStar) and isinstance(self.oracle, DebugOracle):
@@ -104,14 +107,15 @@ class RunState:
             star.clock.to(EVALUATE)
             point = self.evaluated()
             for metric in self.metrics:
-                metric.passed(point)
+                careful.passed(metric, point)
             star.clock.to(OTHER)
         if method.schedule.at:
             gamma = gamma * method.schedule.multiple(k, self.round.rounds)
         self.round.stepsize = gamma
         if self.debug is not None:
             self.debug.begins()
-        g = self.estimator.start(x) if k == 0 else self.estimator.estimate(x)
+        call = self.estimator.start if k == 0 else self.estimator.estimate
+        g = careful.estimate(self.estimator, call, x) if self._careful else call(x)
         star.clock.to(OPTIMIZER)
         if method.weight_decay:
             g = g + method.weight_decay * x
@@ -130,6 +134,14 @@ class RunState:
         if not self.estimator.server_point:
             return self.x
         return self.star.arrays.placed(self.star.publish(to_host(self.x)))
+
+    def metrics_at(self, x: np.ndarray) -> Row:
+        """The columns of all metrics at x^k. Collective."""
+        return {
+            name: value
+            for metric in self.metrics
+            for (name, *_), value in zip(metric.columns, careful.values(metric, x), strict=True)
+        }
 
     def jump(self, k: int, x: np.ndarray | None = None) -> None:
         """Go to round k, and to x if given, with other state of another round.
