@@ -98,6 +98,7 @@ def rehearse(setup: Setup) -> Rehearsal:
             worked.append([b - a for a, b in zip(before, clock.seconds, strict=True)])
             held = state.shapes()  # in each round, as it refuses what no checkpoint can hold
             shapes = held if k == 0 else shapes
+    state.require_alike()
     state.jump(next_round)
     shown = [side for side, _ in times]
     alone = _alone(setup.star.comm.gather(worked))

@@ -14,6 +14,7 @@ import numpy as np
 
 from mpisim.comm.clock import EVALUATE, OPTIMIZER, OTHER
 from mpisim.comm.debug import SERVER_ONLY, DebugStar, poison
+from mpisim.comm.job import require_consistent
 from mpisim.comm.star import Star
 from mpisim.compressors.base import Compressor
 from mpisim.core.arrays import is_tensor, to_host
@@ -75,7 +76,6 @@ class RunState:
         self.estimator = self.method.estimator.bind(star, self.oracle, compressor)
         self.hidden = self.estimator.server_point and not star.is_server
         self.optimizer = self.method.optimizer.bind(round.rounds)
-        self._careful = careful.is_plugin(self.estimator)
         step = self.optimizer.step
         if careful.is_plugin(self.optimizer):
             step = partial(optimizers.careful_step, self.optimizer)
@@ -114,8 +114,7 @@ class RunState:
         self.round.stepsize = gamma
         if self.debug is not None:
             self.debug.begins()
-        call = self.estimator.start if k == 0 else self.estimator.estimate
-        g = careful.estimate(self.estimator, call, x) if self._careful else call(x)
+        g = careful.estimate(self.estimator, "start" if k == 0 else "estimate", x)
         star.clock.to(OPTIMIZER)
         if method.weight_decay:
             g = g + method.weight_decay * x
@@ -150,14 +149,20 @@ class RunState:
         """
         self.round.k, self.x = k, self.x if x is None else x
 
+    def require_alike(self) -> None:
+        """`InputError` unless all ranks have set the same state of their workers. Collective."""
+        kept = (f"{title}.{n}" for title, part, n, _ in self._entries() if _of_workers(part, n))
+        require_consistent(self.star.side, dict.fromkeys(kept, "set"))
+
     def dump(self) -> State | None:
         """All state before round k, on rank 0; None elsewhere. Collective.
 
         It may share memory with the state.
         """
+        self.require_alike()
         parts: State = {title: {} for title in self.parts}
         for title, part, name, value in self._entries():
-            if part.declared[name].place == "PerWorker" or self.star.is_server:
+            if _of_workers(part, name) or self.star.is_server:
                 parts[title][name] = packed(value, partial(self._gathered, part, name))
         if not self.star.is_server:
             return None
@@ -235,8 +240,7 @@ class RunState:
         if kind == "gradients":
             return kind, to_host(value.x)
         array = to_host(value)
-        per_worker = part.declared[name].place == "PerWorker"
-        return kind, self.star.gather_workers(array) if per_worker else array
+        return kind, self.star.gather_workers(array) if _of_workers(part, name) else array
 
     def _restore(self, state: State) -> None:
         star = self.star
@@ -279,6 +283,10 @@ class RunState:
             _require_array(name, saved, expected.dtype.kind, expected.shape)
             if name not in ("x", "start") and (saved < 0).any():
                 raise ValueError("counts below 0")
+
+
+def _of_workers(part: Stateful, name: str) -> bool:
+    return part.declared[name].place == "PerWorker"
 
 
 def _with_log_every(run: Run, estimator: Estimator, problem: Problem, rows: np.ndarray) -> Run:
