@@ -37,7 +37,7 @@ SHOWN = 3  # differences in a message
 ACCEPTABLE = ("module ", "library ", "processor")  # how what executes an experiment begins
 
 # The modules of this room that decide values. Others write, read, and report them.
-ROUNDS = ("setup", "loop", "ensemble", "run_state", "stop", "metrics")
+ROUNDS = ("setup", "loop", "ensemble", "run_state", "careful", "stop", "metrics")
 REGISTRIES = (
     "mpisim",
     "mpisim.problems",

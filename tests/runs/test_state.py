@@ -83,9 +83,7 @@ REFUSED = {  # what the message says, and the members of an estimator
         "__annotations__": {"oracle": int},
         "oracle": 1,
     },
-    "Mine: start changes x in place; allowed": {
-        "start": lambda self, x: np.add(x, 1, out=x)
-    },
+    "Mine: start changes x in place; allowed": {"start": lambda self, x: np.add(x, 1, out=x)},
     r"Mine: start returned NoneType; allowed: float64 of shape \(123,\)": {
         "start": lambda *_: None
     },
