@@ -22,6 +22,8 @@ HESSIANS = {
     "regularisation": 'mu of option "A"',
 }
 
+ADAPTIVE = {"nu": "keeps the denominator of the step above 0"}
+
 MEANINGS: dict[str, dict[str, str]] = {
     "problem": {
         "data": "a name (`mpisim data list`), or the path of a file: LibSVM, CSV, .npz or parquet"
@@ -89,9 +91,11 @@ MEANINGS: dict[str, dict[str, str]] = {
         "momentum": "weight of the last step",
         "beta1": "weight of the last first moment",
         "beta2": "weight of the last second moment",
-        "nu": "keeps the denominator of the step above 0",
         "warmup": "rounds, or a share of `run.rounds`, before the second moment is frozen",
     },
+    "adam": ADAPTIVE,
+    "amsgrad": ADAPTIVE,
+    "1bit-adam": ADAPTIVE,
     "ef21-sgdm": {
         "batch": "samples of a gradient, or a share of m, drawn in every round, without"
         " replacement; full gradients unless given",

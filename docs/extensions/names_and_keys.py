@@ -113,7 +113,8 @@ def methods() -> str:
     parts = []
     for name, pair in methods_of_the_package():
         head = f"{pair.label}: estimator `{pair.estimator}`, optimizer `{pair.optimizer}`."
-        parts.append(entry(name, kinds_of(pair), ["method"], head, pair.defaults))
+        wheres = [pair.optimizer, "method"]
+        parts.append(entry(name, kinds_of(pair), wheres, head, pair.defaults))
     return "\n\n".join(parts)
 
 

@@ -17,7 +17,7 @@ from mpisim.comm.communicators import Comm
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 from mpisim.runs.experiment import Experiment
-from mpisim.runs.setup import Setup, require_honest
+from mpisim.runs.setup import Setup, require_theorems
 from mpisim.theory import permk_tables, tables
 from mpisim.theory.permk_tables import LETTERS, Choice
 from mpisim.theory.setting import Condition, Setting, setting_of
@@ -78,7 +78,7 @@ def _facts(experiment: Experiment, comm: Comm) -> Facts:
     run = dataclasses.replace(experiment.run, reference=False)
     setup = Setup(dataclasses.replace(experiment, method=method, run=run), comm)
     problem, star = setup.problem, setup.star
-    require_honest(star)
+    require_theorems(star)
     c = setup.cache.constants(star, method.smoothness)
     f_0 = float(mean(star, problem.losses(problem.initial_point())[:, None])[0])
     smooth = setting_of(c, problem, setup.compressor, star, method.smoothness)

@@ -142,7 +142,7 @@ def settings_of(args: argparse.Namespace, table: str, what: str) -> dict[str, An
     tables: dict[str, Any] = {table: {}}
     for setting in args.set:
         apply(tables, setting)
-        if tables.keys() != {table}:
+        if tables.keys() != {table} or not isinstance(tables[table], dict):
             only = f"{what} has keys of {table} alone, {table}.KEY=VALUE"
             raise InputError(f"--set {setting}: {only}")
     return tables[table]

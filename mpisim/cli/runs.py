@@ -97,7 +97,8 @@ def spread_of(args: argparse.Namespace) -> Any:
     from mpisim.runs.sweep.points import Shard, Spread
 
     shard = getattr(args, "shard", Shard())
-    return Spread(args.ranks_per_run, args.jobs, shard, args.separate)
+    ranks = 1 if args.ranks_per_run is None else args.ranks_per_run
+    return Spread(ranks, args.jobs or 0, shard, args.separate)
 
 
 def _read_grid(

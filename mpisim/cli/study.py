@@ -27,6 +27,13 @@ from mpisim.runs.stop import EXIT_CODES
 from mpisim.runs.sweep.points import exit_code
 
 PICTURES = Path("figures")
+OF_RUNS = ("jobs", "ranks_per_run", "separate", "accept_changes")
+UNUSED = {  # options that do nothing beside another one
+    "claims": (*OF_RUNS, "scale", "out"),
+    "draw": (*OF_RUNS, "scale"),
+    "verify": (*OF_RUNS, "scale", "out"),
+    "sensitivity": ("markdown",),
+}
 
 
 def study(args: argparse.Namespace) -> int:
@@ -37,6 +44,10 @@ def study(args: argparse.Namespace) -> int:
         refuse(args, ("logs",), "without --draw")
     if args.verify is None:
         refuse(args, ("seed",), "without --verify")
+    for name, options in UNUSED.items():
+        if getattr(args, name) not in (None, False):
+            refuse(args, options, f"with --{name}")
+    args.scale, args.out = args.scale or "quick", args.out or PICTURES
     if args.claims is not None:  # its folders may stand before the option, too
         named = filter(None, (args.folder, args.figure))
         return _claims([*map(Path, named), *args.claims] or [PICTURES], args)
@@ -48,7 +59,7 @@ def study(args: argparse.Namespace) -> int:
         require(not args.figure, "--verify: figure", args.figure, "absent: any may be drawn")
         return on_all_ranks(args, lambda comm: _verify(args, comm))
     if args.figure is None:
-        refuse(args, ("extras", "ranks"), "without a figure")
+        refuse(args, ("extras", "ranks", *OF_RUNS), "without a figure")
     if args.figure is None and args.folder.is_dir() and not (args.folder / FILE).exists():
         if args.record:
             raise InputError(f"--record: {args.folder} holds studies; name one of them")

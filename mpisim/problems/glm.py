@@ -68,6 +68,8 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
         keys |= {name: getattr(self, name) for name in names if name not in keys}
         prepared, tests = data_sets.prepare(DataOptions(**keys)), None
         C = 1 if prepared.classes is None else len(prepared.classes)
+        if prepared.classes is not None and C < 2:
+            raise InputError(f"{prepared.source}: 1 distinct label; allowed: two or more classes")
         size, free = 3.0 * np.dtype(dtype).itemsize * prepared.features * C, available_memory()
         if size > free:  # x, a gradient and their sum
             of_classes = f" for {C:,} classes" if C > 1 else ""

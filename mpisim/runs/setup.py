@@ -162,9 +162,7 @@ class Setup:
         multiple = method.multiple()
         if multiple is None:
             return Step(float(method.stepsize), "given")  # type: ignore[arg-type]
-        if self.star.simulated:
-            raise InputError('method.stepsize: "theory" is not allowed with fleet.simulate')
-        require_honest(self.star)
+        require_theorems(self.star)
         method.require_plain_step()
         if not method.optimizer.theorem:
             raise needs_a_number(f"there is no theorem for {method.optimizer.name!r}")
@@ -173,8 +171,10 @@ class Setup:
         return dataclasses.replace(step, gamma=multiple * step.gamma, source=source)
 
 
-def require_honest(star: Star) -> None:
+def require_theorems(star: Star) -> None:
     """`InputError` where no theorem is about what the server gets and makes of it."""
+    if star.simulated:
+        raise InputError('method.stepsize: "theory" is not allowed with fleet.simulate')
     if star.attack is not None or star.server.robust:
         raise InputError(
             "method.stepsize: theorems are about the mean of honest workers;"

@@ -105,8 +105,10 @@ def setting_of(
 ) -> Setting:
     """The setting of a loaded problem with constants ``c``, and a bound compressor; collective.
 
-    ``bound``: that of ``c``.
+    ``bound``: that of ``c``. `InputError` if f is linear, as data without features make it.
     """
+    if c.L == 0:
+        raise InputError("problem: L is 0, so no theorem gives a step; are all features 0?")
     by_group = compressor.by_group
     groups = None if by_group is None else group_constants(by_group, problem, c, star, bound)
     names = ("omega", "alpha", "A", "B", "correlated", "cal_L_max")

@@ -69,6 +69,13 @@ def compressed_scaffnew(setting: Setting, who: str) -> Step:
 
     by max((1 - gamma mu)^2, 1 - p^2 eta sigma) at most: the weight cancels <u_i, b_i>, the bound on
     eta cancels V. With s = n this is Scaffnew. Who of the others takes part changes nothing.
+
+    With s equal groups of `permk` one worker of each sends a coordinate. The same step and the same
+    bound on eta do with v_i, u_i minus the mean of its group, and w_i = u_i - v_i: the function is
+
+        mean |x_i - x*|^2 + n / (p^2 eta) (mean |v_i|^2 / (s - 1) + mean |w_i|^2 / s)
+
+    and the factor max((1 - gamma mu)^2, 1 - p^2 eta (s - 1) / n).
     """
     for_convex(setting, who)
     return Step(1 / setting.L_max, f"derived for {who}: 1 / L_max")

@@ -91,6 +91,8 @@ def test_the_mean_of_equal_vectors_and_its_slope(command):
 
 
 def test_a_compressor_that_may_be_fitted_has_a_card_without_a_problem(command):
+    line = command("card", "rank-k", "--set", "compressor=1", "--d", "36", code=2)
+    assert "--set compressor=1: " in line and "compressor alone, compressor.KEY=VALUE" in line
     text = command("card", "rank-k", "--set", "compressor.k=1", "--d", "36")
     assert "alpha: 0.166667 claimed" in text and "mantissas" in text
 

@@ -125,6 +125,11 @@ def test_convert_makes_the_same_rows_of_csv_and_of_indices_from_zero(first, comm
         ("a,b\n", [], "no row of numbers"),
         ("1,2\n", ["--label", "3"], "--label: 3 is not allowed; it must be an integer from 1 to 2"),
         ("1 x\n", ["--zero-based"], "allowed: LABEL INDEX:VALUE"),
+        (
+            "1 0:1\n",
+            ["--zero-based", "--label", "1"],
+            "--label: 1 is not allowed; it must be absent",
+        ),
         ("", ["--zero-based"], "bad.csv: x (0, "),
         ("1 0:inf\n", ["--zero-based"], "bad.csv: a number is missing or not finite"),
         (f"1 {10**20}:1\n", ["--zero-based"], "allowed: LABEL INDEX:VALUE"),

@@ -203,6 +203,20 @@ def test_what_cannot_be_recorded_is_one_line(tmp_path, monkeypatch, command, stu
         (["study", "mine", "--seed", "0"], "--seed: is not allowed without --verify"),
         (["study", "mine", "--draw", "--seed", "7"], "--seed: is not allowed without --verify"),
         (["study", "mine", "--ranks"], "--ranks: is not allowed without a figure"),
+        (["study", "mine", "--jobs", "2"], "--jobs: is not allowed without a figure"),
+        (["study", "--claims", "mine", "--out", "a"], "--out: is not allowed with --claims"),
+        (
+            ["study", "mine", "fig1", "--draw", "--scale", "paper"],
+            "--scale: is not allowed with --dr",
+        ),
+        (
+            ["study", "mine", "--verify", "--ranks-per-run", "1"],
+            "--ranks-per-run: is not allowed wi",
+        ),
+        (
+            ["study", "--claims", "mine", "--sensitivity", "--markdown"],
+            "--markdown: is not allowed with --sensitivity",
+        ),
     ):
         assert message in command(*words, code=2)
     files.write(Path("mine/results"), result(), b"")

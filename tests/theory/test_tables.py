@@ -10,6 +10,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from mpisim.analysis import theory_report as report
+from mpisim.cli import main
 from mpisim.methods.estimators import estimator
 from mpisim.methods.estimators.marina import Marina
 from mpisim.theory import permk_tables as permk
@@ -157,6 +158,15 @@ def test_the_report_says_what_is_no_part_of_the_theorems(capsys):
     line = "what follows is without method.weight_decay"
     assert line in theory(capsys, *settings, "method.weight_decay=0.1")
     assert line not in theory(capsys, *settings)
+
+
+def test_there_is_no_theorem_about_clients_that_are_away(capsys):
+    fleet = "fleet={ links = '1mbit,10ms', seconds = 0.1, dropout = 0.5, simulate = true }"
+    settings = "problem.name=logistic", "compressor={ name = 'randk', k = 10 }", fleet
+    words = [w for s in (*SAMPLE, *settings) for w in ("--set", s)]
+    method = ["--set", "method={ name = 'dasha', stepsize = 0.1 }"]
+    assert main(["theory", *words, *method]) == 2
+    assert '"theory" is not allowed with fleet.simulate' in capsys.readouterr().err
 
 
 def test_command(capsys):

@@ -124,7 +124,8 @@ class Rennala(Asynchronous):
     """Rennala SGD (Tyurin, Richtárik, 2023): the mean of the first B gradients at x^k.
 
     In each round all workers stop and begin at x^k. One whose message has arrived computes there
-    again.
+    again. In the paper a worker does not stop: it sends the gradient it has begun, which the server
+    ignores, and then gets x^k.
 
     collected : B
     batch : samples of a gradient, or a share of m; full gradients unless given

@@ -187,10 +187,12 @@ def _place(label: Column | None, names: list[str], columns: int, source: str) ->
     return place - 1
 
 
-def to_libsvm(source: Path, out: Path, label: int = 1, zero_based: bool = False) -> tuple[int, int]:
+def to_libsvm(
+    source: Path, out: Path, label: int | None = None, zero_based: bool = False
+) -> tuple[int, int]:
     """Write ``out`` from ``source``; its rows and features.
 
-    label : the column of the labels in CSV, from 1
+    label : the column of the labels in CSV, from 1; the first one unless given
     zero_based : the source is LibSVM with indices from 0, not CSV
 
     A first line of names is taken as in `read_csv`. `InputError` for what cannot be read, and for a
@@ -200,6 +202,7 @@ def to_libsvm(source: Path, out: Path, label: int = 1, zero_based: bool = False)
 
     content = read_content(source)
     if zero_based:
+        require(label is None, "--label", label, "absent with --zero-based")
         try:
             x, y = load_svmlight_file(io.BytesIO(content), zero_based=True)
         except (ValueError, OverflowError) as error:
@@ -207,8 +210,9 @@ def to_libsvm(source: Path, out: Path, label: int = 1, zero_based: bool = False)
     else:
         _, table = read_csv(content, str(source))
         allowed = f"an integer from 1 to {table.shape[1]}, the columns of {source}"
-        require(1 <= label <= table.shape[1], "--label", label, allowed)
-        x, y = np.delete(table, label - 1, axis=1), table[:, label - 1]
+        place = 1 if label is None else label
+        require(1 <= place <= table.shape[1], "--label", label, allowed)
+        x, y = np.delete(table, place - 1, axis=1), table[:, place - 1]
     table_of(x, y, str(source))  # raises if it is not what LibSVM text can hold
     text = io.BytesIO()
     dump_svmlight_file(x, y, text, zero_based=False)

@@ -111,6 +111,21 @@ def test_an_index_beyond_memory_is_one_line(name, index, tmp_path, monkeypatch):
         made.loaded(2, 0, 2, 1, np.dtype("float64"))
 
 
+@pytest.mark.parametrize(
+    ("name", "step", "line"),
+    [
+        ("multinomial-logistic", 0.1, r"one\.svm: 1 distinct label; allowed: two or more classes"),
+        ("least-squares", "theory", "L is 0, so no theorem gives a step; are all features 0?"),
+    ],
+)
+def test_data_of_one_class_or_without_features_is_one_line(name, step, line, tmp_path):
+    (tmp_path / "one.svm").write_text("2\n2\n")
+    problem = {"name": name, "data": str(tmp_path / "one.svm"), "workers": 2}
+    method, run = {"name": "gd", "stepsize": step}, {"rounds": 1}
+    with pytest.raises(InputError, match=line):
+        mpisim.run({"problem": problem, "method": method, "run": run})
+
+
 def test_arrays_are_written_once_under_their_digest(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     name = formats.save_arrays(X, Y)
