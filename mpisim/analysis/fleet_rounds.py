@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mpisim.analysis.link_model import Traffic, of_method, traffic
+from mpisim.analysis.link_model import Traffic, by_row, of_method, traffic
 from mpisim.comm.communicators import worker_ranks
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire
@@ -92,7 +92,7 @@ def rounds_of(log: Log, fleet: Fleet, ms: float | None = None) -> Rounds:
             raise InputError(f"{log.path}: fleet.seconds = 'sample' needs a log with gradients")
         each = client_seconds[-1] * ranks / calls[-1]
     idle = "participants" in log.config.get("method", {})
-    rounds = made(counts, client_seconds, calls, fleet, each, who_sent(log), idle)
+    rounds = made(counts, client_seconds, calls, each, who_sent(log), idle)
     return rounds if ms is None else fedscale(rounds, ms)
 
 
@@ -100,7 +100,6 @@ def made(
     traffic: Traffic,
     client_seconds: np.ndarray,
     calls: np.ndarray,
-    fleet: Fleet,
     each: float | None,
     sent: Sent | None = None,
     idle: bool = True,
@@ -112,16 +111,8 @@ def made(
     sent : None where that is not known; idle : whether clients that do not send do not compute
     """
     n = int(traffic.workers.sum())
-    columns = (
-        *(traffic.rounds, traffic.seconds, traffic.bits_up, traffic.bits_up_max, traffic.bits_down),
-        *(client_seconds, calls),
-    )
-    rounds, seconds, up, most, down, computing, samples = (
-        np.diff(values, prepend=0.0) for values in columns
-    )
-    times = np.maximum(rounds, 1)  # the exchange before round 0 counts as one
-    counted = traffic.messages_up
-    messages = n * times if counted is None else np.diff(counted, prepend=0.0)
+    rounds, seconds, up, down, most, times, messages = by_row(traffic)
+    computing, samples = (np.diff(values, prepend=0.0) for values in (client_seconds, calls))
     index = traffic.rounds.astype(np.int64)
     who, several = sent or (None, np.zeros(len(index), np.int64))
     messages = messages / np.maximum(several, 1)  # of a client, sent as one
