@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mpisim.analysis.link_model import Traffic, by_row, of_method, traffic
-from mpisim.comm.communicators import worker_ranks
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire
 from mpisim.comm.network import drawn_workers
@@ -83,14 +82,12 @@ def rounds_of(log: Log, fleet: Fleet, ms: float | None = None) -> Rounds:
     counts = traffic(log)
     parts = [log.columns[f"time_{phase}"] for phase in OF_CLIENTS if f"time_{phase}" in log.columns]
     client_seconds = np.sum(parts, axis=0) if parts else np.zeros(log.rows)
-    layout = str(log.config.get("run", {}).get("layout", "shared"))
-    ranks = worker_ranks(int(log.attrs.get("ranks", 1)), layout)
     calls = log.column("oracle_calls")
     each = None if isinstance(fleet.seconds, str) else fleet.seconds
     if fleet.seconds == "sample":
         if not calls[-1:].any():
             raise InputError(f"{log.path}: fleet.seconds = 'sample' needs a log with gradients")
-        each = client_seconds[-1] * ranks / calls[-1]
+        each = client_seconds[-1] * np.count_nonzero(counts.workers) / calls[-1]
     idle = "participants" in log.config.get("method", {})
     rounds = made(counts, client_seconds, calls, each, who_sent(log), idle)
     return rounds if ms is None else fedscale(rounds, ms)

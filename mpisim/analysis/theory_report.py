@@ -22,7 +22,7 @@ from mpisim.theory import permk_tables, tables
 from mpisim.theory.permk_tables import LETTERS, Choice
 from mpisim.theory.setting import Condition, Setting, setting_of
 from mpisim.theory.smoothness import mean
-from mpisim.theory.tables import Case, Guarantee
+from mpisim.theory.tables import Case
 
 NOT_PLAIN = "theorems are about x - gamma g: what follows is without method.weight_decay"
 
@@ -185,9 +185,12 @@ def _table(facts: Facts, case: Case) -> str:
         rows = tables.merged(rows, estimator.guarantees(case))
     except InputError as error:
         missing.append(f"{estimator.name}: {str(error).removeprefix('method.stepsize: ')}")
-    head = ("setup", "method", "rounds", "bits/worker", "samples/worker", "", "source")
-    lines = text.columns([head, *(_cells(row) for row in rows)], right=(2, 3, 4))
-    table = "\n".join([title, lines, *(f"  without {reason}" for reason in missing)])
+    lines = [("setup", "method", "rounds", "bits/worker", "samples/worker", "", "source")]
+    for row in rows:
+        numbers = f"{row.rounds:.3e}", f"{row.bits:.3e}", f"{row.calls:.3e}"
+        lines.append((row.setup, row.method, *numbers, row.kind, row.source))
+    shown = text.columns(lines, right=(2, 3, 4))
+    table = "\n".join([title, shown, *(f"  without {reason}" for reason in missing)])
     return f"{table}\n\n{_permk(case)}" if estimator.permk_tables else table
 
 
@@ -204,11 +207,6 @@ def _case(facts: Facts, condition: Condition, epsilon: float) -> Case:
         first_b=parameters.get("first_batch"),
         r=parameters.get("participants"),
     )
-
-
-def _cells(row: Guarantee) -> tuple[str, ...]:
-    numbers = (f"{value:.3e}" for value in (row.rounds, row.bits, row.calls))
-    return row.setup, row.method, *numbers, row.kind, row.source
 
 
 def _permk(case: Case) -> str:

@@ -11,7 +11,7 @@ from mpisim.analysis.link_model import to_some
 from mpisim.analysis.repeat import COLUMNS, replay, rerun, tables_of, why_not, worker_bits
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
-from mpisim.runs.experiment import Experiment, parse
+from mpisim.runs.experiment import parse
 from mpisim.runs.identity import executed_by, of_log, other_code
 from mpisim.runs.log.reader import Log, damaged
 from mpisim.runs.log.schema import CUMULATIVE, DIGEST, LEDGER, REQUIRED, SCHEMA_VERSION, older
@@ -188,7 +188,12 @@ def _recomputed(log: Log, lacks: str) -> Iterator[Check]:
         experiment = parse(tables_of(log))
     except InputError as error:
         raise InputError(f"{log.path}: {error}; --plugin loads what is not mpisim's") from None
-    yield from _code(log, experiment)
+    # Whether one code, the one here, wrote the log. Another one need not be wrong.
+    for line in str(log.attrs.get("accepted_changes", "")).splitlines():
+        yield Check(f"other code wrote the rows from {line}", done=False)
+    other = other_code(of_log(log.attrs), executed_by(experiment))
+    same = "the code that is here wrote the log"
+    yield Check(f"the log {other}" if other else same, done=not other)
     if reason := why_not(log, experiment):
         yield Check(f"{text}: no, {reason}; --rerun checks them", done=False)
         return
@@ -196,11 +201,3 @@ def _recomputed(log: Log, lacks: str) -> Iterator[Check]:
         yield Check(text, replay(log, experiment))
     except TimeoutError as error:
         yield Check(f"{text}: no, {error}", done=False)
-
-
-def _code(log: Log, experiment: Experiment) -> Iterator[Check]:
-    """Whether one code, the one here, wrote the log. Another one need not be wrong."""
-    for line in str(log.attrs.get("accepted_changes", "")).splitlines():
-        yield Check(f"other code wrote the rows from {line}", done=False)
-    text = other_code(of_log(log.attrs), executed_by(experiment))
-    yield Check(f"the log {text}" if text else "the code that is here wrote the log", done=not text)
