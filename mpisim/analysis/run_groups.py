@@ -71,23 +71,20 @@ def name_of(log: Log) -> str:
     return name
 
 
-def group_runs(
-    logs: Iterable[Log], by_ranks: bool = False, ignored: Collection[str] = IGNORED
-) -> list[RunGroup]:
+def group_runs(logs: Iterable[Log], by_ranks: bool = False) -> list[RunGroup]:
     """Groups in the order of their first logs, labelled by exactly what differs between them.
 
     Each seed counts `once`. With ``by_ranks``, for figures that show time, runs on other numbers of
-    ranks or on another network of the lab are groups of their own. The keys ``ignored`` set none
-    apart.
+    ranks or on another network of the lab are groups of their own.
     """
-    groups = groups_of(logs, by_ranks, ignored)
+    groups = groups_of(logs, by_ranks)
     return [dataclasses.replace(group, logs=once(group.logs)) for group in groups]
 
 
 def groups_of(
     logs: Iterable[Log], by_ranks: bool = False, ignored: Collection[str] = IGNORED
 ) -> list[RunGroup]:
-    """The groups of `group_runs` with all of their logs."""
+    """The groups of `group_runs` with all of their logs. The keys ``ignored`` set none apart."""
     by_keys: dict[str, RunGroup] = {}
     for log in logs:
         keys = _keys(log, by_ranks, ignored)

@@ -142,7 +142,10 @@ def examine(log: Log, again: bool, trusted: bool, comm: Any) -> Iterator[Check]:
 
     trusted : what the experiment needs beyond mpisim is loaded
     """
-    lacks = "" if trusted else lacking(log.config.get("plugin", []))
+    lacks, plugins = "", log.config.get("plugin")
+    if plugins and not trusted:
+        names = ", ".join(map(str, plugins if isinstance(plugins, list) else [plugins]))
+        lacks = f"its experiment needs {names}: --plugin names it, --load-plugins trusts the log"
     if lacks and again:
         raise InputError(f"{log.path}: {lacks}")
     made = _checks(log, lacks)
@@ -156,14 +159,6 @@ def examine(log: Log, again: bool, trusted: bool, comm: Any) -> Iterator[Check]:
         ranks = f"{comm.size} rank{'s' * (comm.size > 1)}"
         text = f"every row of a second run on {ranks}, except for the clocks"
         yield comm.bcast(Check(text, problems))
-
-
-def lacking(plugins: object) -> str:
-    """What a log with these plugins needs; empty if there are none."""
-    if not plugins:
-        return ""
-    names = ", ".join(map(str, plugins if isinstance(plugins, list) else [plugins]))
-    return f"its experiment needs {names}: --plugin names it, --load-plugins trusts the log"
 
 
 def _checks(log: Log, lacks: str) -> Iterator[Check]:
