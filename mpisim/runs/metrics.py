@@ -10,7 +10,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from math import nan
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -149,7 +149,7 @@ class End:
         run is done
 
     Rank 0 has the log's attributes, the sha256 of the file that it has written, if any, and, with
-    ``Output.keep``, the columns; other ranks have none.
+    ``Output.keep``, the columns; other ranks need have none.
     Only rank 0 knows the seconds of the row.
     """
 
@@ -161,15 +161,6 @@ class End:
     attributes: dict[str, Any] = dataclasses.field(default_factory=dict)
     sha256: str = ""
     before: bool = False
-
-
-class Evaluation(NamedTuple):
-    """A row without the metrics' columns, a signal that a rank has received (0: none), and whether
-    a checkpoint is wanted; the same on all ranks, but for the seconds, which rank 0 knows."""
-
-    row: Row
-    signal: int
-    checkpoint: bool
 
 
 class Evaluator:
@@ -199,8 +190,10 @@ class Evaluator:
         signal: int,
         checkpoint: bool,
         reference: tuple[np.ndarray, float] | None = None,
-    ) -> Evaluation:
-        """The row of x^k. Collective; only rank 0's ``checkpoint`` counts. Leaves EVALUATE on.
+    ) -> tuple[Row, int, bool]:
+        """The row of x^k without the metrics' columns, a signal that a rank has received (0: none),
+        and whether a checkpoint is wanted: the same on all ranks, but for the seconds, which rank 0
+        knows. Collective; only rank 0's ``checkpoint`` counts. Leaves EVALUATE on.
 
         reference : x* and f(x*), where they are known
         """
@@ -245,7 +238,7 @@ class Evaluator:
         row |= bits
         row["oracle_calls"] = self.calls
         row.update(zip(SECONDS, self.path.seconds, strict=True))
-        return Evaluation(row, int(totals["signal"]), bool(totals["checkpoint"]))
+        return row, int(totals["signal"]), bool(totals["checkpoint"])
 
     def _on_this_rank(
         self, x: np.ndarray

@@ -66,18 +66,11 @@ class Output:
 
 
 def find_start(setup: Setup, output: Output) -> Start:
-    """What there is to resume, if the output asks for it. Collective; only rank 0 has its rows."""
-    log, here = output.log, []
+    """What there is to resume, if the output asks for it. Collective."""
+    log = output.log
     if log is None or not output.resume:
         return Start()
-
-    def search() -> Start:
-        here.append(start := _find_start(setup, output, log))
-        ended = start.ended and dataclasses.replace(start.ended, columns={}, attributes={})
-        return Start(state=start.state, ended=ended)  # the others need no more
-
-    everywhere = on_first(setup.star.side, search)
-    return here[0] if here else everywhere
+    return on_first(setup.star.side, lambda: _find_start(setup, output, log))
 
 
 def _find_start(setup: Setup, output: Output, log: Path) -> Start:
