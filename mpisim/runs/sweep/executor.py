@@ -92,14 +92,14 @@ def sweep(
                 lines.ended(point.number)
         if spread.jobs:
             for with_ranks, jobs in ((False, spread.jobs), (True, 1)):
-                if numbers := task.waiting(with_ranks):
-                    _run_in_processes(task, numbers, jobs)
+                if waiting := task.waiting(with_ranks):
+                    _run_in_processes(task, waiting, jobs)
         else:
-            numbers = on_first(control, lambda: task.waiting(False))
-            if (groups := min(comm.size // size, len(numbers))) > 1:
-                _run_groups(task, numbers, size, groups, comm)
-            if numbers := on_first(control, lambda: task.waiting(None)):
-                _run_alone(task, numbers, size, comm)
+            waiting = on_first(control, lambda: task.waiting(False))
+            if (groups := min(comm.size // size, len(waiting))) > 1:
+                _run_groups(task, waiting, size, groups, comm)
+            if waiting := on_first(control, lambda: task.waiting(None)):
+                _run_alone(task, waiting, size, comm)
     points = control.bcast(points)  # rank 0 knows how they ended
     control.Free()
     return points
@@ -121,12 +121,11 @@ def _begin(folder: Path, grid: list[Tables], ranks: int, accept: bool, shard: Sh
     return points
 
 
-def _run_alone(sweep: Sweep, numbers: Sequence[int], size: int, comm: Comm) -> None:
+def _run_alone(sweep: Sweep, points: list[Point], size: int, comm: Comm) -> None:
     """Run points one after the other on all ranks of the job. Collective.
 
     A point that asks for no ranks has ``size`` of them; the others sleep.
     """
-    points = [sweep.points[number] for number in numbers]
     with ExitStack() as stack:
         claims = on_first(side_of(comm), lambda: stack.enter_context(new_claims(sweep.folder)))
         board = sweep.board(points, claims, live=False) if comm.rank == 0 else None
@@ -135,13 +134,13 @@ def _run_alone(sweep: Sweep, numbers: Sequence[int], size: int, comm: Comm) -> N
             board.close()
 
 
-def _run_groups(sweep: Sweep, numbers: Sequence[int], size: int, groups: int, comm: Comm) -> None:
+def _run_groups(sweep: Sweep, points: list[Point], size: int, groups: int, comm: Comm) -> None:
     """Run points on groups of ``size`` ranks each. Collective.
 
     A group that finds no more points sleeps until the others have ended, and so do ranks that no
     group has.
     """
-    side, points = side_of(comm), [sweep.points[number] for number in numbers]
+    side = side_of(comm)
     with ExitStack() as stack:
         claims = on_first(side, lambda: stack.enter_context(new_claims(sweep.folder)))
         group, place = groups_of(comm, size)
@@ -176,14 +175,13 @@ def _require_shared(side: Comm, claims: Claims, runs: bool) -> None:
         ).on_every_rank()
 
 
-def _run_in_processes(sweep: Sweep, numbers: Sequence[int], jobs: int) -> None:
+def _run_in_processes(sweep: Sweep, points: list[Point], jobs: int) -> None:
     """Run points in processes of this machine, ``jobs`` at a time, without MPI.
 
     This process waits, and shows the progress. The others are forked from it, with all that it has
     imported. If one fails, the others stop at the end of a round. Then this raises `MpisimError`,
     with the exit code of one that has reported an error.
     """
-    points = [sweep.points[number] for number in numbers]
     context, jobs = multiprocessing.get_context("fork"), min(jobs, len(points))
     sweep.signals.follow(no_signal, GO_ON)
     with new_claims(sweep.folder) as claims:

@@ -61,17 +61,16 @@ class Sweep:
     lines: PointLines
     separate: bool = False
 
-    def waiting(self, with_ranks: bool | None) -> list[int]:
+    def waiting(self, with_ranks: bool | None) -> list[Point]:
         """The points to run that ask for ranks, or do not; None: both. None left after a signal."""
         if self.stopped():
             return []
         points = [p for p in self.points if with_ranks in (None, p.ranks is not None)]
-        return [p.number for p in points if not p.status and self.shard.has(p.number)]
+        return [p for p in points if not p.status and self.shard.has(p.number)]
 
     def together(self) -> int:
         """How many points can advance together with others."""
-        numbers = [] if self.separate else self.waiting(False)
-        points = [self.points[number] for number in numbers]
+        points = [] if self.separate else self.waiting(False)
         alike = Counter(point.alike for point in points if point.alike and is_fresh(point))
         return sum(count for count in alike.values() if count > 1)
 
