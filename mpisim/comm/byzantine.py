@@ -63,39 +63,25 @@ class Server:
         """
         if not len(rows):
             return np.zeros(rows.shape[1])
-        rows = self._bucketed(rows, draw)
-        n = len(rows)
-        if self.aggregate == "median":
-            return np.median(rows, axis=0)
-        if self.aggregate == "trimmed-mean":
+        if self.buckets > 1:
+            order = draw.batches(np.array([len(rows)]), len(rows))[0]
+            parts = (order[k : k + self.buckets] for k in range(0, len(rows), self.buckets))
+            rows = np.array([ordered_sum(rows[part]) / len(part) for part in parts])
+        rule, n = self.aggregate, len(rows)
+        if rule == "trimmed-mean":
             b = share_of(self.trim, n)
             return ordered_sum(np.sort(rows, axis=0)[b : n - b]) / (n - 2 * b)
-        if self.aggregate == "geometric-median":
-            return self._geometric_median(rows)
-        if self.aggregate == "centered-clipping":
-            return self._clipped(rows)
-        return ordered_sum(rows) / n
-
-    def _bucketed(self, rows: np.ndarray, draw: Draw) -> np.ndarray:
-        if self.buckets == 1:
-            return rows
-        order = draw.batches(np.array([len(rows)]), len(rows))[0]
-        parts = (order[k : k + self.buckets] for k in range(0, len(rows), self.buckets))
-        return np.array([ordered_sum(rows[part]) / len(part) for part in parts])
-
-    def _geometric_median(self, rows: np.ndarray) -> np.ndarray:
-        z = ordered_sum(rows) / len(rows)
-        for _ in range(self.steps):
-            weights = 1 / np.maximum(_distances(rows, z), LEAST)
-            z = ordered_sum(weights[:, None] * rows) / float(ordered_sum(weights[:, None])[0])
+        of_medians = rule in ("median", "centered-clipping")
+        z = np.median(rows, axis=0) if of_medians else ordered_sum(rows) / n
+        for _ in range(self.steps if rule in ("geometric-median", "centered-clipping") else 0):
+            distances = np.maximum(_distances(rows, z), LEAST)
+            if rule == "geometric-median":
+                weights = (1 / distances)[:, None]
+                z = ordered_sum(weights * rows) / float(ordered_sum(weights)[0])
+            else:
+                factors = np.minimum(1, self.clip / distances)
+                z = z + ordered_sum(factors[:, None] * (rows - z)) / n
         return z
-
-    def _clipped(self, rows: np.ndarray) -> np.ndarray:
-        v = np.median(rows, axis=0)
-        for _ in range(self.steps):
-            factors = np.minimum(1, self.clip / np.maximum(_distances(rows, v), LEAST))
-            v = v + ordered_sum(factors[:, None] * (rows - v)) / len(rows)
-        return v
 
 
 def _distances(rows: np.ndarray, z: np.ndarray) -> np.ndarray:
