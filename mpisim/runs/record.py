@@ -144,8 +144,8 @@ class Record:
         state = self.setup.state.dump()
         if state is not None:
             assert self.log is not None
-            mark = self.log.mark(state["round"])
-            checkpoint.save(self.path, self.setup.identity, state, mark)
+            # a checkpoint comes before the row of its round
+            checkpoint.save(self.path, self.setup.identity, state, self.log.mark())
 
     def close(self, end: End | None) -> None:
         """End log and progress; None: the run failed."""
@@ -153,8 +153,7 @@ class Record:
         if self.progress is not None:
             self.progress.close(status if self.output.closing else "")
         last = self.durations.attributes() | {"stopped_by": end.stopped_by if end else ""}
-        if self.attributes:
-            self.attributes |= last
+        self.attributes |= last
         if self.log is not None:
             workers = self.setup.workers | {"bits_up": self.setup.star.ledger.worker_bits_up}
             self.log.finish(status, x, workers, last)

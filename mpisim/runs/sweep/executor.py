@@ -153,7 +153,7 @@ def _run_groups(sweep: Sweep, points: list[Point], size: int, groups: int, comm:
             sweep.lines.say(f"{len(points)} points to run, {groups} at a time")
         most = on_first(side, lambda: limits(points, groups, free, sweep.lines.say))
         update = board.update if board else no_signal
-        watch = Watch(claims, update, os.getppid()) if group.rank == 0 else no_signal
+        watch = Watch(claims, update) if group.rank == 0 else no_signal
         sweep.signals.follow(watch, GO_ON)
         if place < groups:
             fitting = [point for point in points if point.bytes <= most[place]]
@@ -188,7 +188,7 @@ def _run_in_processes(sweep: Sweep, points: list[Point], jobs: int) -> None:
         board, processes = sweep.board(points, claims), []
         for limit in limits(points, jobs, available_memory(), sweep.lines.say):
             fitting = [point for point in points if point.bytes <= limit]
-            words = sweep, fitting, claims, jobs, os.getpid()
+            words = sweep, fitting, claims, jobs
             processes.append(context.Process(target=_run_process, args=words))
         sys.stdout.flush()
         try:
@@ -211,14 +211,12 @@ def _run_in_processes(sweep: Sweep, points: list[Point], jobs: int) -> None:
             raise MpisimError(f"a process of the sweep was killed by {name}; {GO_ON}")
 
 
-def _run_process(
-    sweep: Sweep, points: Sequence[Point], claims: Claims, jobs: int, parent: int
-) -> None:
+def _run_process(sweep: Sweep, points: Sequence[Point], claims: Claims, jobs: int) -> None:
     """What a process does. Ctrl-C reaches the parent alone, which stops all groups."""
     os.setpgid(0, 0)
 
     def work(comm: Comm) -> int:
-        sweep.signals.follow(Watch(claims, no_signal, parent), GO_ON)
+        sweep.signals.follow(Watch(claims, no_signal), GO_ON)
         run_points(sweep, points, claims, jobs, 1, comm)
         return 0
 

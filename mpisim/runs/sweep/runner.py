@@ -193,15 +193,15 @@ def _run(
 class Watch:
     """Looks a few times a second whether another group was stopped by a signal.
 
-    A process whose ``parent``, mpirun say, has gone stops as after SIGTERM. Runs on one rank
-    exchange nothing, so MPI would not notice it.
+    A process whose parent, mpirun say, has gone stops as after SIGTERM. Runs on one rank exchange
+    nothing, so MPI would not notice it.
 
     claims : of the sweep
     also : is called each time; returns a signal, too
     """
 
-    def __init__(self, claims: Claims, also: Callable[[], int], parent: int):
-        self.claims, self.also, self.parent = claims, also, parent
+    def __init__(self, claims: Claims, also: Callable[[], int]):
+        self.claims, self.also, self.parent = claims, also, os.getppid()
         self._due = 0.0
 
     def __call__(self) -> int:
