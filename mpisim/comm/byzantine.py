@@ -8,13 +8,12 @@ cannot move. Rules take decoded messages in worker order, so nothing depends on 
 from __future__ import annotations
 
 import dataclasses
-from math import inf, sqrt
+from math import inf
 from typing import Literal
 
 import numpy as np
 
-from mpisim.core.numerics.lanes import dot
-from mpisim.core.numerics.sums import ordered_sum
+from mpisim.core.numerics.sums import ordered_sum, squared_norms
 from mpisim.core.protocols import Collective
 from mpisim.core.rng import Draw, normals
 from mpisim.core.schema import require, share_of
@@ -74,7 +73,8 @@ class Server:
         of_medians = rule in ("median", "centered-clipping")
         z = np.median(rows, axis=0) if of_medians else ordered_sum(rows) / n
         for _ in range(self.steps if rule in ("geometric-median", "centered-clipping") else 0):
-            distances = np.maximum(_distances(rows, z), LEAST)
+            squares = squared_norms(rows - z).astype(np.float64)
+            distances = np.maximum(np.sqrt(squares), LEAST)
             if rule == "geometric-median":
                 weights = (1 / distances)[:, None]
                 z = ordered_sum(weights * rows) / float(ordered_sum(weights)[0])
@@ -82,11 +82,6 @@ class Server:
                 factors = np.minimum(1, self.clip / distances)
                 z = z + ordered_sum(factors[:, None] * (rows - z)) / n
         return z
-
-
-def _distances(rows: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """|row - z| of each row, shape (senders,)."""
-    return np.array([sqrt(dot(away, away)) for away in rows - z])
 
 
 @dataclasses.dataclass(frozen=True)
