@@ -45,15 +45,20 @@ def parse(content: bytes, source: str, label: Column | None = None) -> Table:
     return _of_npz(content, source) if npz else libsvm.parse(content, source)
 
 
-def table_of(x: Any, y: Any, source: str) -> Table:
-    """The table of features x (N, d), dense or sparse as in SciPy, and labels y (N,)."""
+def table_of(x: Any, y: Any, source: str, shape: Any = None) -> Table:
+    """The table of features x (N, d), dense or sparse as in SciPy, and labels y (N,).
+
+    x may also be the parts of CSR rows, with their ``shape``.
+    """
     from scipy.sparse import csr_array
 
     try:
-        rows = csr_array(x, dtype=np.float64)
+        rows = csr_array(x, shape, np.float64)
+        rows.check_format()
         labels = np.asarray(y, np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{source}: {error}; allowed: x (N, d) and y (N,), numbers") from None
+        allowed = "x (N, d) or the parts of CSR rows, and y (N,), numbers"
+        raise InputError(f"{source}: {error}; allowed: {allowed}") from None
     good = rows.ndim == 2 and min(rows.shape) and rows.shape[1] <= libsvm.LARGEST_INDEX
     if not good or labels.shape != rows.shape[:1]:
         allowed = f"x (N, d) and y (N,), N at least 1, d from 1 to {libsvm.LARGEST_INDEX}"
@@ -160,30 +165,21 @@ def _of_npz(content: bytes, source: str) -> Table:
     if "y" not in arrays or not (sparse or "x" in arrays):
         allowed = f"y, and x (N, d) or {', '.join(PARTS)} of sparse rows"
         raise InputError(f"{source}: has arrays {', '.join(arrays)}; allowed: {allowed}")
-    return table_of(_csr(arrays, source) if sparse else arrays["x"], arrays["y"], source)
+    x = tuple(arrays[name] for name in PARTS[:3]) if sparse else arrays["x"]
+    return table_of(x, arrays["y"], source, arrays["shape"] if sparse else None)
 
 
-def _csr(arrays: dict[str, np.ndarray], source: str) -> Any:
-    from scipy.sparse import csr_array
-
-    data, indices, indptr, shape = (arrays[name] for name in PARTS)
-    try:
-        rows = csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
-        rows.check_format()
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{source}: {error}; allowed: the parts of CSR rows") from None
-    return rows
-
-
-def _place(label: Column | None, names: list[str], columns: int, source: str) -> int:
-    """The column of the labels, from 0."""
+def _place(
+    label: Column | None, names: list[str], columns: int, source: str, key: str = "problem.label"
+) -> int:
+    """The column of the labels, from 0; ``key``: who names it."""
     if isinstance(label, str):
         allowed = f"a column of {source}: {', '.join(names) or 'its first line has no names'}"
-        require(label in names, "problem.label", label, allowed)
+        require(label in names, key, label, allowed)
         return names.index(label)
     place = 1 if label is None else label
     allowed = f"an integer from 1 to {columns}, the columns of {source}"
-    require(1 <= place <= columns, "problem.label", label, allowed)
+    require(1 <= place <= columns, key, label, allowed)
     return place - 1
 
 
@@ -206,9 +202,8 @@ def to_libsvm(source: Path, out: Path, label: int = 1, zero_based: bool = False)
             raise InputError(f"{source}: {error}; allowed: LABEL INDEX:VALUE ...") from None
     else:
         _, table = read_csv(content, str(source))
-        allowed = f"an integer from 1 to {table.shape[1]}, the columns of {source}"
-        require(1 <= label <= table.shape[1], "--label", label, allowed)
-        x, y = np.delete(table, label - 1, axis=1), table[:, label - 1]
+        place = _place(label, [], table.shape[1], str(source), "--label")
+        x, y = np.delete(table, place, axis=1), table[:, place]
     table_of(x, y, str(source))  # raises if it is not what LibSVM text can hold
     text = io.BytesIO()
     dump_svmlight_file(x, y, text, zero_based=False)

@@ -47,6 +47,13 @@ class Table:
         """Number of samples."""
         return len(self.labels)
 
+    def part(self, start: int, stop: int) -> Table:
+        """Rows start to stop - 1."""
+        indptr = self.indptr[start : stop + 1]
+        entries = slice(int(indptr[0]), int(indptr[-1]))
+        data, indices = self.data[entries], self.indices[entries]
+        return Table(data, indices, indptr - indptr[0], self.labels[start:stop], self.features)
+
 
 def parse(content: bytes, source: str) -> Table:
     """The table in LibSVM text; blank lines and ``# comments`` are skipped.

@@ -15,8 +15,8 @@ import numpy as np
 from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange, by_label, cache, formats
 from mpisim.problems.data.by_label import BY_LABEL, DRAWN, ClientIds, SplitKeys
-from mpisim.problems.data.content import read_content, sha256
-from mpisim.problems.data.find import Dataset, by_digest, find, registered
+from mpisim.problems.data.content import read_content, require_registered, sha256
+from mpisim.problems.data.find import by_digest, find, registered
 from mpisim.problems.data.libsvm import Table
 
 Labels = Literal["binary", "real", "classes"]
@@ -90,14 +90,7 @@ class Prepared:
                 table = self._parse_again()
                 cache.store(self.cache, table, self.sha256)
         assert table is not None
-        entries = slice(table.indptr[start], table.indptr[stop])
-        return dataclasses.replace(
-            table,
-            data=table.data[entries].copy(),
-            indices=table.indices[entries].copy(),
-            indptr=table.indptr[start : stop + 1] - table.indptr[start],
-            labels=table.labels[start:stop].copy(),
-        )
+        return table.part(start, stop)
 
     def ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """See `arrange.row_ranges`."""
@@ -159,7 +152,9 @@ def prepare(options: DataOptions) -> Prepared:
         if entry and unchanged and cache.store(entry, table, digest):
             table = None
     if listed is not None and not options.any_content:
-        _require_registered(listed, source, digest, rows, largest)
+        fetch = f"; allowed: `mpisim data fetch {listed.name}`, another name, or"
+        allowed, shape = f"{fetch} problem.any_content = true", (rows, largest)
+        require_registered(listed, listed.files[0], digest, lambda: shape, str(source), allowed)
     dataset = listed or by_digest(digest)
     prepared = Prepared(
         options=options,
@@ -201,24 +196,6 @@ def prepare_test(training: Prepared, data: str) -> Prepared:
         new = arrange.shown(np.setdiff1d(others, classes))
         raise InputError(f"{tests.source}: labels {new} are not among those of {training.source}")
     return dataclasses.replace(tests, classes=classes)
-
-
-def _require_registered(
-    dataset: Dataset, source: Path, digest: str, rows: int, largest: int
-) -> None:
-    """`InputError` if the file found under a registered name has another content."""
-    [file] = dataset.files
-    if file.sha256 is None:
-        what = f"{rows} rows, largest index {largest}"
-        wanted = f"{file.rows} rows and {dataset.features} features"
-        right = rows == file.rows and largest <= dataset.features
-    else:
-        what, wanted, right = f"sha256 {digest}", file.sha256, digest == file.sha256
-    if not right:
-        raise InputError(
-            f"{source}: is not the registered {dataset.name} ({what} instead of {wanted}); allowed:"
-            f" `mpisim data fetch {dataset.name}`, another name, or problem.any_content = true"
-        )
 
 
 def _arrange(
