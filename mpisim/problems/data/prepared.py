@@ -109,7 +109,7 @@ class Prepared:
         return _arrange(content, self.source, self.options, self.clients)
 
 
-_sums: dict[Path, str] = {}  # by the cache file of an unchanged source
+_sums: dict[Path | None, str] = {}  # by the cache file of an unchanged source
 
 
 def sha256_of(data: str, any_content: bool = False) -> str:
@@ -122,9 +122,7 @@ def sha256_of(data: str, any_content: bool = False) -> str:
         return text
     source = find(data)
     entry = cache.entry(source, {})
-    if entry is None:
-        return sha256(read_content(source))
-    if entry not in _sums:
+    if entry is None or entry not in _sums:
         _sums[entry] = sha256(read_content(source))
     return _sums[entry]
 
