@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 import zipfile
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.core.errors import InputError, library
-from mpisim.core.files import make_folder, write_atomic, write_file, writing
+from mpisim.core.files import write_file
 from mpisim.core.schema import require
 from mpisim.problems.data import libsvm
 from mpisim.problems.data.content import DAMAGED, read_content, require_content, sha256
@@ -86,10 +87,8 @@ def save_arrays(x: Any, y: Any) -> str:
                 np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
     content = out.getvalue()
     path = Path("datasets", f"arrays-{sha256(content)[:16]}.npz")
-    with writing(path, InputError):
-        make_folder(path.parent)
-        if not path.exists():
-            write_atomic(path, content, shared=True)
+    if not os.path.exists(path):
+        write_file(path, content, InputError, shared=True)
     return str(path)
 
 
