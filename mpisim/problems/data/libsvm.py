@@ -65,13 +65,6 @@ def parse(content: bytes, source: str) -> Table:
         scan(content, source)
     if not any(line.split(b"#")[0].strip() for line in io.BytesIO(content)):
         raise InputError(f"{source}:1: no samples in the file; allowed: {_LINE}")
-    table = _load(content, source)
-    if not (np.isfinite(table.data).all() and np.isfinite(table.labels).all()):
-        scan(content, source)
-    return table
-
-
-def _load(content: bytes, source: str) -> Table:
     from sklearn.datasets import load_svmlight_file  # takes 1.4 s; not needed with a cache
 
     try:
@@ -80,7 +73,8 @@ def _load(content: bytes, source: str) -> Table:
         scan(content, source)
         raise InputError(f"{source}: {error}; allowed: {_LINE}") from None
     features = int(matrix.indices.max()) + 1 if matrix.nnz else 0
-    if features > LARGEST_INDEX:
+    finite = np.isfinite(matrix.data).all() and np.isfinite(labels).all()
+    if features > LARGEST_INDEX or not finite:
         scan(content, source)
     indptr = matrix.indptr.astype(np.int64)
     return Table(matrix.data, matrix.indices.astype(np.int32), indptr, labels, features)
