@@ -17,8 +17,7 @@ from mpisim.core.schema import require, share_of
 from mpisim.theory import quantization as theory
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message, same
-from mpisim.wire.fewer import Fewer, FewerForm
-from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
+from mpisim.wire.sparse import Explicit, ExplicitForm, Fewer, FewerForm, Seeded, SeededForm
 
 
 class SeededCompressor(Compressor):

@@ -2,8 +2,7 @@
 
 A `Form` is the common knowledge: dimension, precision, seeded coordinates, how many workers. A
 `Message` holds, worker axis first, what only the sender knows. Encoding is lossless for the
-message: ``form.decode(*message.encode())`` equals the message, bit for bit. Both are made several
-times a round, so their classes are plain dataclasses: a frozen one takes microseconds to make.
+message: ``form.decode(*message.encode())`` equals the message, bit for bit. Both are `Record`s.
 """
 
 from __future__ import annotations
@@ -12,13 +11,14 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 import numpy as np
 from numba import njit
 
 from mpisim.core.errors import WireError
 from mpisim.core.numerics.sums import add_by_run, ordered_sum
+from mpisim.wire.codecs.bits import bytes_for
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,8 +34,19 @@ class Precision:
         return 8 * self.wire.itemsize
 
 
-@dataclasses.dataclass(eq=False)
-class Packed:
+@dataclass_transform(eq_default=False, field_specifiers=(dataclasses.field,))
+class Record:
+    """All classes derived from this one are dataclasses, without a decorator.
+
+    Several objects are made in a round, so they are plain ones: a frozen one takes microseconds.
+    """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        dataclasses.dataclass(eq=False)(cls)
+
+
+class Packed(Record):
     """Encoded messages of a block of m workers, each padded to bytes, one after another.
 
     data : shape (total bytes,), uint8
@@ -49,8 +60,7 @@ class Packed:
     payload_bits: np.ndarray
 
 
-@dataclasses.dataclass(eq=False)
-class Form(ABC):
+class Form(Record, ABC):
     """What both sides know of the messages of a block of ``workers`` workers in dimension ``d``."""
 
     d: int
@@ -73,7 +83,7 @@ class Form(ABC):
         """
 
 
-class Message(ABC):
+class Message(Record, ABC):
     """The messages of a block of workers; every use of them is of their decoded value."""
 
     form: Form
@@ -115,7 +125,6 @@ class Message(ABC):
         return totals
 
 
-@dataclasses.dataclass(eq=False)
 class CarriedForm(Form):
     """Messages that travel as those of another form, ``inner``.
 
@@ -133,7 +142,6 @@ class CarriedForm(Form):
         return self.message(self, self.inner.decode(data, sizes))
 
 
-@dataclasses.dataclass(eq=False)
 class Carried(Message):
     """``inner``: the messages that travel."""
 
@@ -180,12 +188,22 @@ class KernelMessage(Message):
 
 
 class CodedMessage(Message):
-    """Messages whose sizes only the sender knows: what was written, or read, is charged.
+    """Messages whose sizes the sender may know alone: what was written, or read, is charged.
 
     payload : `payload_bits`, once the messages were written or read
+    framing : bits of each message that are not charged, apart from padding
     """
 
-    payload: np.ndarray | None
+    framing = 0
+    payload: np.ndarray | None = dataclasses.field(default=None, kw_only=True)
+
+    @abstractmethod
+    def written(self) -> tuple[np.ndarray, np.ndarray]:
+        """The bytes of all messages, each padded to bytes, and the bits of each."""
+
+    def encode(self) -> Packed:
+        data, self.payload = self.written()
+        return Packed(data, bytes_for(self.payload + self.framing), self.payload)
 
     @property
     def payload_bits(self) -> np.ndarray:

@@ -14,7 +14,16 @@ from numba import njit
 from mpisim.core.errors import WireError
 from mpisim.core.numerics.lanes import dot
 from mpisim.core.rng import Draw, normals
-from mpisim.wire.base import Carried, CarriedForm, Form, Message, Packed, Precision, checked
+from mpisim.wire.base import (
+    Carried,
+    CarriedForm,
+    Form,
+    Message,
+    Packed,
+    Precision,
+    Record,
+    checked,
+)
 from mpisim.wire.sparse import Seeded, SeededForm
 
 LENGTH_BYTES = 4
@@ -103,7 +112,6 @@ class PartsForm(Form):
         return each
 
 
-@dataclasses.dataclass(eq=False)
 class Parts(Message):
     """``parts``: the messages of each part, each of all workers."""
 
@@ -159,8 +167,7 @@ class Sum(Parts):
         return sum(others, start=first)
 
 
-@dataclasses.dataclass(eq=False)
-class Stratum:
+class Stratum(Record):
     """Workers ``rows`` of the block, ascending, all with ``form.d`` coordinates."""
 
     rows: np.ndarray
@@ -211,7 +218,6 @@ class ComposedForm(Form):
         return Composed(self, tuple(messages))
 
 
-@dataclasses.dataclass(eq=False)
 class Composed(Message):
     """``messages``: one for each stratum of the form."""
 
@@ -260,7 +266,6 @@ class Rotated(Carried):
         return x[:, : form.d].astype(form.precision.arithmetic)
 
 
-@dataclasses.dataclass(eq=False)
 class RotatedForm(CarriedForm):
     """Messages of R_i v_i, R_i = H diag(flips_i) / sqrt(D) with Sylvester's Hadamard matrix H.
 
@@ -309,7 +314,6 @@ class Directions(Carried):
         return out
 
 
-@dataclasses.dataclass(eq=False)
 class DirectionsForm(CarriedForm):
     """2^b directions for each worker: t is the normal numbers of the purpose ".../direction t".
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
@@ -13,10 +12,10 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.numerics.eigen import ROOT_2
-from mpisim.wire.base import CodedMessage, KernelMessage, Message, Packed, checked, same
+from mpisim.wire.base import CodedMessage, KernelMessage, Message, checked, same
 from mpisim.wire.codecs import entropy
-from mpisim.wire.codecs.bits import UNSIGNED, bytes_for, raw
-from mpisim.wire.values import ValuesForm, ValuesMessage
+from mpisim.wire.codecs.bits import UNSIGNED, raw
+from mpisim.wire.values import UINT8, ValuesForm, ValuesMessage
 
 MEDIAN = 0.6745  # of the size of a normal variable
 Shapes = tuple[tuple[int, int], ...]
@@ -31,7 +30,7 @@ def is_sent_itself(k: int, shape: tuple[int, int]) -> bool:
 class CodedValuesForm(ValuesForm):
     """Codec "entropy": signs and 8 upper bits of exponents are coded, the rest follows."""
 
-    codec: str
+    codec = "paper"
 
     @abstractmethod
     def typical(self, values: np.ndarray) -> np.ndarray:
@@ -54,7 +53,8 @@ class CodedValuesForm(ValuesForm):
         lower = np.empty((self.workers, count), np.uint64)
         codes, payload = entropy.read_symbols(data, sizes, count, lower, self.precision.bits - 9)
         _align(codes, self.typical(self._values(codes, lower)), -1)
-        return self.message(self, self._values(codes, lower).reshape(self.shape), payload)
+        values = self._values(codes, lower).reshape(self.shape)
+        return self.message(self, values, payload=payload)
 
     def _values(self, codes: np.ndarray, lower: np.ndarray) -> np.ndarray:
         """Floats of their upper and lower bits."""
@@ -68,31 +68,21 @@ def exponents(values: np.ndarray) -> np.ndarray:
     return (raw(values) >> shift & np.uint64(255)).astype(np.int64)
 
 
-@dataclasses.dataclass(eq=False)
-class CodedValues(ValuesMessage, CodedMessage):
+class CodedValues(CodedMessage, ValuesMessage):
     """Messages of a `CodedValuesForm`."""
-
-    payload: np.ndarray | None = None
-
-    @property
-    def payload_bits(self) -> np.ndarray:
-        if self.form.codec == "entropy":
-            return CodedMessage.payload_bits.fget(self)  # type: ignore[attr-defined]
-        return self.form.payload_bits
 
     arrived = Message.arrived
 
-    def encode(self) -> Packed:
+    def written(self) -> tuple[np.ndarray, np.ndarray]:
         if self.form.codec != "entropy":
-            return super().encode()
+            return self.values.ravel().view(UINT8), self.form.payload_bits
         low = np.uint64(self.form.precision.bits - 9)
         shape = self.form.workers, prod(self.form.shape[1:])
         numbers = raw(self.values).astype(np.uint64).reshape(shape)
         codes = (numbers >> low).astype(np.uint16)
         _align(codes, self.form.typical(self.values.reshape(shape)), 1)
         lower = numbers & ((np.uint64(1) << low) - np.uint64(1))
-        data, self.payload = entropy.write_symbols(codes, lower, int(low))
-        return Packed(data, bytes_for(self.payload), self.payload)
+        return entropy.write_symbols(codes, lower, int(low))
 
 
 @njit(cache=True)
@@ -116,7 +106,6 @@ def _align(codes, typical, side):
                 row[j] = (row[j] & 256) | moved
 
 
-@dataclasses.dataclass(eq=False)
 class Factors(KernelMessage, CodedValues):
     """``values``: shape (m, values of a message)."""
 
@@ -136,7 +125,6 @@ class Factors(KernelMessage, CodedValues):
             start += a * b
 
 
-@dataclasses.dataclass(eq=False)
 class FactorsForm(CodedValuesForm):
     """Matrices of the given ``shapes`` and of rank k at most, one after another.
 
@@ -244,7 +232,6 @@ class Spectral(CodedValues):
         return out
 
 
-@dataclasses.dataclass(eq=False)
 class SpectralForm(CodedValuesForm):
     """``k`` pairs of a matrix with ``side`` rows, d = side (side + 1) / 2."""
 

@@ -10,8 +10,6 @@ code with frequencies that both sides know, where the scale stands last.
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 from numba import njit
 
@@ -26,13 +24,12 @@ from mpisim.wire.base import (
     same,
 )
 from mpisim.wire.codecs import entropy
-from mpisim.wire.codecs.bits import ENTROPY, PADDING, bytes_for, check, check_scales, raw
+from mpisim.wire.codecs.bits import ENTROPY, PADDING, check, check_scales, raw
 
 ONES = 0x7F  # the padding of a flag's byte
 STRETCH = 1 << 15  # coordinates packed together so that they stay in cache, a multiple of 8
 
 
-@dataclasses.dataclass(eq=False)
 class SignsForm(Form):
     """Sizes are known: the scales and ceil(d / 8) bytes.
 
@@ -86,7 +83,6 @@ class SignsForm(Form):
         return Signs(self, scales, np.ascontiguousarray(rows[:, first:]))
 
 
-@dataclasses.dataclass(eq=False)
 class Signs(KernelMessage):
     """Scaled signs of a block of workers.
 
@@ -148,7 +144,6 @@ def _add_row(row, scales, starts, bits):
             row[j] += _value(bits, j, scale)
 
 
-@dataclasses.dataclass(eq=False)
 class PointsForm(Form):
     """Messages of a scale and a point for each coordinate.
 
@@ -174,7 +169,7 @@ class PointsForm(Form):
         signs = self.inner.decode(data, sizes)
         bits = np.unpackbits(signs.bits, axis=1, count=self.inner.d)
         which = bits.reshape(self.workers, self.d, self.places.size) @ (1 << self.places)
-        return Points(self, signs.scales, which)
+        return Points(self, signs.scales, which, payload=signs.payload_bits)
 
     def _read(self, data: np.ndarray, sizes: np.ndarray) -> Points:
         data, sizes = checked(self, data, sizes)
@@ -186,35 +181,27 @@ class PointsForm(Form):
         if not sides.all():
             check(int((sides == 0).any(axis=1).argmax()), ENTROPY)
         half = self.points.size >> 1
-        return Points(self, scales, half + np.where(codes > 255, -sides, sides - 1), payload)
+        which = half + np.where(codes > 255, -sides, sides - 1)
+        return Points(self, scales, which, payload=payload)
 
 
-@dataclasses.dataclass(eq=False)
 class Points(CodedMessage):
     """Scales (m, 1), wire precision, and which point each coordinate has, (m, d), int64."""
 
     form: PointsForm
     scales: np.ndarray
     which: np.ndarray
-    payload: np.ndarray | None = None
 
-    @property
-    def payload_bits(self) -> np.ndarray:
-        form = self.form
-        if form.shares:
-            return super().payload_bits
-        return same(form.workers, 8 * form.inner.scale_bytes + form.inner.d)
-
-    def encode(self) -> Packed:
+    def written(self) -> tuple[np.ndarray, np.ndarray]:
         form = self.form
         if not form.shares:
             bits = (self.which[:, :, None] >> form.places & 1).reshape(-1, form.inner.d)
-            return form.inner.pack(self.scales, -bits).encode()
+            packed = form.inner.pack(self.scales, -bits).encode()
+            return packed.data, packed.payload_bits
         above = self.which - (form.points.size >> 1)
         codes = np.where(above < 0, 256 - above, 1 + above).astype(np.uint16)
         scales, low = raw(self.scales), form.precision.bits - 1  # all but the signs
-        data, self.payload = entropy.write_symbols(codes, scales, low, form.shares)
-        return Packed(data, bytes_for(self.payload), self.payload)
+        return entropy.write_symbols(codes, scales, low, form.shares)
 
     def decoded(self) -> np.ndarray:
         kind = self.form.precision.arithmetic
@@ -222,7 +209,6 @@ class Points(CodedMessage):
             return self.scales.astype(kind) * self.form.points.astype(kind)[self.which]
 
 
-@dataclasses.dataclass(eq=False)
 class FlagsForm(Form):
     """A bit from each worker, d = 1: a byte, with the bit in front and ones after it."""
 
@@ -238,7 +224,6 @@ class FlagsForm(Form):
         return Flags(self, data > ONES)
 
 
-@dataclasses.dataclass(eq=False)
 class Flags(Message):
     """flags : the bits, shape (workers,), bool"""
 

@@ -10,10 +10,9 @@ from mpisim.wire.codecs import CODECS
 from mpisim.wire.composed import Sum, SumForm
 from mpisim.wire.exponents import Exponents, ExponentsForm
 from mpisim.wire.factors import Factors, FactorsForm, Spectral, SpectralForm
-from mpisim.wire.fewer import Fewer, FewerForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.signs import Flags, FlagsForm, Points, PointsForm, SignsForm
-from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
+from mpisim.wire.sparse import Explicit, ExplicitForm, Fewer, FewerForm, Seeded, SeededForm
 from mpisim.wire.values import Dense, DenseForm
 from tests.wire import string_elias
 

@@ -11,10 +11,9 @@ from mpisim.core.errors import WireError
 from mpisim.testing import SINGLE
 from mpisim.wire.base import Precision
 from mpisim.wire.exponents import ExponentsForm
-from mpisim.wire.fewer import FewerForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.signs import STRETCH, FlagsForm, SignsForm
-from mpisim.wire.sparse import Explicit, ExplicitForm
+from mpisim.wire.sparse import Explicit, ExplicitForm, FewerForm
 from tests.helpers import some_of
 from tests.trials.messages import ALL, check, corrupted, pair
 from tests.wire import string_elias
