@@ -60,6 +60,13 @@ def maximum(a: Any, b: Any) -> Any:
     return np.maximum(a, b) if isinstance(b, np.ndarray) else b.clamp(min=a)
 
 
+def concatenated(parts: list[Any], axis: int = 0) -> Any:
+    """Arrays one after another, along an axis."""
+    if is_tensor(parts[0]):
+        return sys.modules["torch"].cat(parts, axis)
+    return np.concatenate(parts, axis)
+
+
 def to_host(v: Any) -> Any:
     """A tensor as a NumPy array: a copy, or the same memory if that is the host's.
 

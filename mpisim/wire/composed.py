@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
+from mpisim.core.arrays import concatenated
 from mpisim.core.errors import WireError
 from mpisim.core.numerics.lanes import dot
 from mpisim.core.rng import Draw, normals
@@ -113,7 +114,7 @@ class PartsForm(Form):
 
 
 class Parts(Message):
-    """``parts``: the messages of each part, each of all workers."""
+    """``parts``: the messages of each part, each of all workers, all on one device."""
 
     form: PartsForm
     parts: tuple[Message, ...]
@@ -139,10 +140,10 @@ class Parts(Message):
         return Packed(data, sizes, np.array([piece.payload_bits for piece in pieces]).sum(axis=0))
 
     def decoded(self) -> np.ndarray:
-        return np.concatenate([part.decoded() for part in self.parts], axis=1)
+        return concatenated([part.decoded() for part in self.parts], 1)
 
     def total(self) -> np.ndarray:
-        return np.concatenate([part.total() for part in self.parts])
+        return concatenated([part.total() for part in self.parts])
 
 
 class SumForm(PartsForm):

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.numerics.eigen import ROOT_2
+from mpisim.core.numerics.sums import add_by_run
 from mpisim.wire.base import CodedMessage, KernelMessage, Message, checked, same
 from mpisim.wire.codecs import entropy
 from mpisim.wire.codecs.bits import UNSIGNED, raw
@@ -119,7 +120,8 @@ class Factors(KernelMessage, CodedValues):
         start, parts = 0, self.form.parts(self.in_arithmetic())
         for (a, b), matrices in zip(self.form.shapes, parts, strict=True):
             if len(matrices) == 1:
-                _add_matrices(rows, start, np.ascontiguousarray(matrices[0]))
+                x = matrices[0].reshape(-1, a * b)
+                add_by_run(rows[:, start : start + a * b], x, 0, len(x) // max(1, len(rows)))
             else:
                 _add_products(rows, start, *map(np.ascontiguousarray, matrices))
             start += a * b
@@ -192,17 +194,6 @@ def _typical_sizes(p, length):
         if finite:
             out[i] = np.sort(sizes)[(sizes.size - 1) // 2] * np.sqrt(n / length)
     return out
-
-
-@njit(cache=True)
-def _add_matrices(rows, start, x):
-    """rows[i, start:] += x_i, row by row."""
-    m, a, b = x.shape
-    for i in range(m):
-        to = i * rows.shape[0] // m
-        for j in range(a):
-            for c in range(b):
-                rows[to, start + j * b + c] += x[i, j, c]
 
 
 @njit(cache=True)

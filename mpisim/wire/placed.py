@@ -8,11 +8,10 @@ row i is.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -20,7 +19,7 @@ import torch
 from mpisim.core.arrays import in_host_memory, to_device, to_host
 from mpisim.core.numerics.tensors import dtype_of
 from mpisim.wire.base import TENSOR_PACKERS, Form, KernelMessage, Message, Packed
-from mpisim.wire.composed import Parts, PartsForm
+from mpisim.wire.composed import Parts
 from mpisim.wire.exponents import Exponents, ExponentsForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.signs import Signs, SignsForm
@@ -40,7 +39,7 @@ def placed(message: Message, device: Any) -> Message:
     if in_host_memory(device) or not (kind is Parts or kind in KINDS):
         return Placed(message, device)
     if isinstance(message, Parts):
-        return PlacedParts(message, device, [placed(part, device) for part in message.parts])
+        return Parts(message.form, tuple(placed(part, device) for part in message.parts))
     arrays = [to_device(array, device) for array in KINDS[kind].arrays(message)]
     return Scattered(message, device, arrays)
 
@@ -98,23 +97,6 @@ class Scattered(KernelMessage, Placed):
         return torch.zeros((rows, self.form.d), dtype=dtype, device=self.device)
 
 
-class PlacedParts(Placed):
-    """Vectors in ``parts``, each decoded on the device."""
-
-    def __init__(self, host: Parts, device: Any, parts: list[Any]):
-        super().__init__(host, device)
-        self.parts = parts
-
-    def decoded(self) -> Any:
-        return torch.cat([part.decoded() for part in self.parts], 1)
-
-    def add_to(self, rows: Any) -> None:
-        rows += self.decoded()
-
-    def total(self) -> Any:
-        return torch.cat([part.total() for part in self.parts])
-
-
 # The rows of each kind, from its arrays on the device.
 
 
@@ -168,8 +150,7 @@ def exponents(host: Exponents, device: Any, codes: torch.Tensor) -> Row:
     return lambda i: (ALL, values.index_select(0, codes[i].int()))
 
 
-@dataclasses.dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """How a kind of message is decoded on a device.
 
     arrays : what of a message on the host is copied, as `row` takes it
@@ -233,10 +214,6 @@ def _pack_exponents(form: ExponentsForm, codes: torch.Tensor) -> Message:
     return Scattered(host, codes.device, [codes])
 
 
-def _pack_parts(form: PartsForm, parts: list[Any], device: Any) -> Message:
-    return PlacedParts(Parts(form, tuple(part.host for part in parts)), device, parts)
-
-
 PACKERS: dict[type[Form], Callable[..., Message]] = {
     DenseForm: _pack_dense,
     ExplicitForm: _pack_explicit,
@@ -244,7 +221,6 @@ PACKERS: dict[type[Form], Callable[..., Message]] = {
     SignsForm: _pack_signs,
     LevelsForm: _pack_levels,
     ExponentsForm: _pack_exponents,
-    PartsForm: _pack_parts,
 }
 TENSOR_PACKERS.update(PACKERS)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from mpisim.comm.network import compressed
+from mpisim.wire.composed import Parts
 from tests.compressors.cases import CASES, draw
 from tests.compressors.test_battery import SHAPES, each_case, vectors
 from tests.helpers import FALLBACKS, Crossings, sampled
@@ -35,26 +36,34 @@ def test_the_same_message_and_the_same_vectors(case):
         compare(case, precision, m, d)
 
 
+def on_host(message):
+    """The message that crosses."""
+    if isinstance(message, Parts):
+        return Parts(message.form, tuple(map(on_host, message.parts)))
+    return message.host
+
+
 def compare(case, precision, m, d):
     compressor, v = case.bind(d, max(m, 3), precision), vectors(m, d, precision)
     there = compressed(compressor, torch.from_numpy(v), draw(m))
     here = compressor.compress(v, draw(m))
-    assert type(there.host) is type(here)
+    crossed = on_host(there)
+    assert type(crossed) is type(here)
     beside = 2 * np.finfo(precision.wire).eps  # norms are added up in another order
-    assert np.allclose(there.host.decoded(), here.decoded(), rtol=beside, atol=0)
-    packed, paper = there.encode(), compressor.paper_bits(there.host)
+    assert np.allclose(crossed.decoded(), here.decoded(), rtol=beside, atol=0)
+    packed, paper = there.encode(), compressor.paper_bits(crossed)
     assert np.array_equal(paper, compressor.paper_bits(here))
     again = placed(compressor.form(draw(m)).decode(packed.data, packed.sizes), CPU)
-    assert contents(again.host) == contents(there.host)
+    assert contents(on_host(again)) == contents(crossed)
     assert np.array_equal(again.payload_bits, there.payload_bits)
     rows = vectors(m, d, precision, seed=1)
     wanted = rows.copy()
-    there.host.add_to(wanted)
+    crossed.add_to(wanted)
     for message in (there, again):
         sums = torch.from_numpy(rows.copy())
         message.add_to(sums)
-        assert same(sums, wanted) and same(message.decoded(), there.host.decoded())
-        assert same(message.total(), there.host.total())
+        assert same(sums, wanted) and same(message.decoded(), crossed.decoded())
+        assert same(message.total(), crossed.total())
 
 
 def same(tensor, array) -> bool:
@@ -68,7 +77,7 @@ def test_only_what_is_packed_crosses(case, crossings):
     """Whole vectors cross for compressors, or messages, without kernels for a device alone."""
     compressor, v = case.bind(1000, 3), torch.from_numpy(vectors(3, 1000))
     message = compressed(compressor, v, draw(3))
-    again = placed(message.host, CPU)
+    again = placed(on_host(message), CPU)
     [x.decoded() for x in (message, again)]
     outer = case.table.get("outer", {"name": ""})["name"]
     rounds = case.table.get("inner", {"name": ""})["name"] in ("qsgd", "natural", "identity")
@@ -99,7 +108,7 @@ def test_special_numbers():
             with np.errstate(all="ignore"):
                 here = compressor.compress(v, draw(5)).decoded()
                 there = compressed(compressor, torch.from_numpy(v), draw(5))
-                wanted = there.host.decoded()
+                wanted = on_host(there).decoded()
             assert np.allclose(here, wanted, rtol=2e-7, atol=0, equal_nan=True), case.table
             assert np.array_equal(there.decoded().numpy(), wanted, equal_nan=True), case.table
 
