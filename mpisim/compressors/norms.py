@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.arrays import to_host
-from mpisim.wire.codecs.bits import raw, round_into, round_scales
+from mpisim.wire.codecs.bits import round_scales
 
 SMALLEST = 2.0**-997  # the inverse of less may overflow
 
@@ -93,12 +93,6 @@ def block_norms(v, starts, euclidean):
     return out
 
 
-@njit(cache=True)
-def _rounded_norms(v, starts, euclidean, out, unsigned):
-    norms = block_norms(v, starts, euclidean)
-    round_into(norms.reshape(-1), out.reshape(-1), unsigned.reshape(-1), True)
-
-
 def one_norms(v: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """|v_i|_1 of coordinates starts[b] to starts[b+1] - 1; shape (m, B), float64.
 
@@ -118,9 +112,7 @@ def rounded_norms(v: np.ndarray, starts: np.ndarray, order: str, wire: np.dtype)
     """
     euclidean = order == "2"
     if isinstance(v, np.ndarray):
-        out = np.empty((len(v), starts.size - 1), wire)
-        _rounded_norms(np.ascontiguousarray(v), starts, euclidean, out, raw(out))
-        return out
+        return round_scales(block_norms(np.ascontiguousarray(v), starts, euclidean), wire, up=True)
     from mpisim.core.numerics import tensors
 
     exact = (tensors.two_norms if euclidean else tensors.max_norms)(v, starts)

@@ -49,6 +49,7 @@ class Stepped(Compressor):
 
     def check(self) -> None:
         self._forms: dict[tuple[int, int], LevelsForm] = {}
+        self.starts = np.array([0, self.d])
 
     def form(self, draw: Draw) -> LevelsForm:
         block = draw.first, draw.count
@@ -129,7 +130,6 @@ class Qsgd(Stepped):
     def check(self) -> None:
         super().check()
         self.s = self._s = levels_or_saq(self.s, self.d, self.n)  # copies for other d keep this s
-        self.starts = np.array([0, self.d])
 
     def form(self, draw: Draw) -> LevelsForm:
         return LevelsForm.uniform(self.d, draw.workers, self.precision, self._s, self.codec)
@@ -178,7 +178,6 @@ class SparseDithering(Stepped):
     def check(self) -> None:
         super().check()
         require(2**-80 <= self.nu < 1, "compressor.nu", self.nu, "a number from 2^-80 to below 1")
-        self.starts = np.array([0, self.d])
 
     def scales(self, draw: Draw) -> np.ndarray:
         return np.array([sqrt(self.d / self.nu) / 2])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any, Literal
 
 import numpy as np
@@ -25,12 +24,8 @@ class SeededCompressor(Compressor):
 
     seeded = lazy = on_device = True
 
-    @abstractmethod
-    def form(self, draw: Draw) -> SeededForm:
-        """The coordinates of ``draw``'s workers, and the scale of their values."""
-
     def compress(self, v: np.ndarray | LazyRows, draw: Draw) -> Seeded:
-        return self.form(draw).take(v)
+        return self.form(draw).take(v)  # type: ignore[attr-defined]
 
     def paper_bits(self, message: Message) -> np.ndarray:
         bits, sent = self.precision.bits, message.payload_bits
@@ -268,6 +263,7 @@ class RandTau(SeededCompressor):
     """
 
     lazy, random_length = False, True
+    omega = 0.0  # set by `check`
     tau: float | None = None
 
     def check(self) -> None:
@@ -276,7 +272,7 @@ class RandTau(SeededCompressor):
         require(0 < self._tau <= self.d, "compressor.tau", self._tau, allowed)
         self.p: WorkerRows | None = None
         self._common = np.full(self.d, self._tau / self.d)
-        self._omega = theory.cal_L_independent(np.ones(self.d), self._common)
+        self.omega = theory.cal_L_independent(np.ones(self.d), self._common)
 
     def form(self, draw: Draw) -> SeededForm:
         p = self._common if self.p is None else self.p.of(draw)
@@ -285,10 +281,6 @@ class RandTau(SeededCompressor):
         workers, indices = (np.ascontiguousarray(axis) for axis in np.nonzero(drawn))
         scale = self.d / self._tau if self.p is None else 1 / p[workers, indices]
         return SeededForm.of(self.d, self.precision, ptr, indices, scale)
-
-    @property
-    def omega(self) -> float:
-        return self._omega
 
     @property
     def density(self) -> float:
@@ -323,4 +315,4 @@ class RandTauPlus(RandTau):
         self.p = diagonals.map(lambda row: theory.probabilities(row, self._tau, n_mu))
         workers = range(star.first, star.first + star.m)
         worst = [theory.cal_L_independent(np.ones(self.d), self.p.one(i)) for i in workers]
-        self._omega = float(star.all_workers(np.array(worst).reshape(star.m, 1)).max())
+        self.omega = float(star.all_workers(np.array(worst).reshape(star.m, 1)).max())

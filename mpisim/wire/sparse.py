@@ -153,11 +153,6 @@ class IndexedForm(Form):
 
     sizes = None  # type: ignore[assignment]
 
-    @cached_property
-    def scales(self) -> np.ndarray:
-        """``scale``, shape (1,)."""
-        return np.array([self.scale])
-
     @property
     def widths(self) -> tuple[int, int, int]:
         """Bits of the number of coordinates (0: it is k), an index in the fixed code, a value."""
@@ -196,11 +191,12 @@ class Indexed(KernelMessage, CodedMessage):
         return write(*where, head, width, bits)
 
     def put(self: Any, rows: np.ndarray, add: bool) -> None:
-        _put(rows, add, self.ptr, self.indices.ravel(), self.values.ravel(), self.form.scales)
+        scale = np.array([self.form.scale])
+        _put(rows, add, self.ptr, self.indices.ravel(), self.values.ravel(), scale)
 
     def total(self: Any) -> np.ndarray:
         total = np.zeros(self.form.d, self.form.precision.arithmetic)
-        _sum(total, self.indices.ravel(), self.values.ravel(), self.form.scales)
+        _sum(total, self.indices.ravel(), self.values.ravel(), np.array([self.form.scale]))
         return total
 
 
