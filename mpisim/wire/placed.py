@@ -18,7 +18,7 @@ import torch
 
 from mpisim.core.arrays import in_host_memory, to_device, to_host
 from mpisim.core.numerics.tensors import dtype_of
-from mpisim.wire.base import TENSOR_PACKERS, Form, KernelMessage, Message, Packed
+from mpisim.wire.base import TENSOR_PACKERS, Carried, Form, KernelMessage, Message
 from mpisim.wire.composed import Parts
 from mpisim.wire.exponents import Exponents, ExponentsForm
 from mpisim.wire.levels import Levels, LevelsForm
@@ -37,50 +37,39 @@ def placed(message: Message, device: Any) -> Message:
         return message
     kind = type(message)
     if in_host_memory(device) or not (kind is Parts or kind in KINDS):
-        return Placed(message, device)
+        return Placed(message.form, message, device)
     if isinstance(message, Parts):
         return Parts(message.form, tuple(placed(part, device) for part in message.parts))
     arrays = [to_device(array, device) for array in KINDS[kind].arrays(message)]
     return Scattered(message, device, arrays)
 
 
-class Placed(Message):
-    """Encoded and decoded on the host; the decoded vectors are tensors on ``device``.
+class Placed(Carried):
+    """``inner`` crosses, and is decoded on the host; decoded vectors are tensors on ``device``."""
 
-    host : the message that crosses
-    """
-
-    def __init__(self, host: Message, device: Any):
-        self.host, self.device, self.form = host, device, host.form
-
-    def encode(self) -> Packed:
-        return self.host.encode()
-
-    @property
-    def payload_bits(self) -> np.ndarray:
-        return self.host.payload_bits
+    device: Any
 
     def layer_bits(self) -> np.ndarray | None:
-        return self.host.layer_bits()
+        return self.inner.layer_bits()
 
     def decoded(self) -> Any:
-        return to_device(self.host.decoded(), self.device)
+        return to_device(self.inner.decoded(), self.device)
 
     def add_to(self, rows: Any) -> None:
         if in_host_memory(rows.device):
-            self.host.add_to(rows.numpy())
+            self.inner.add_to(rows.numpy())
         else:
             rows += self.decoded()
 
     def total(self) -> Any:
-        return to_device(self.host.total(), self.device)
+        return to_device(self.inner.total(), self.device)
 
 
 class Scattered(KernelMessage, Placed):
     """Decoded on the device, from ``arrays`` there. No coordinate of a worker occurs twice."""
 
     def __init__(self, host: Message, device: Any, arrays: list[torch.Tensor]):
-        Placed.__init__(self, host, device)
+        Placed.__init__(self, host.form, host, device)
         self.row: Row = KINDS[type(host)].row(host, device, *arrays)
 
     def put(self, rows: Any, add: bool) -> None:

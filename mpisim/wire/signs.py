@@ -209,19 +209,14 @@ class Points(CodedMessage):
             return self.scales.astype(kind) * self.form.points.astype(kind)[self.which]
 
 
-class FlagsForm(Form):
-    """A bit from each worker, d = 1: a byte, with the bit in front and ones after it."""
+class FlagsForm(SignsForm):
+    """A bit from each worker, d = 1: a sign without a scale, in a byte with ones after it."""
 
-    @property
-    def sizes(self) -> np.ndarray:
-        return same(self.workers, 1)
+    def __post_init__(self) -> None:
+        self.starts, self.layers = np.zeros(1, np.int64), 0
 
-    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Flags:
-        data, _ = checked(self, data, sizes)
-        wrong = data & ONES != ONES
-        if wrong.any():
-            check(int(wrong.argmax()), PADDING)
-        return Flags(self, data > ONES)
+    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Flags:  # type: ignore[override]
+        return Flags(self, super().decode(data, sizes).bits[:, 0] > ONES)
 
 
 class Flags(Message):

@@ -40,7 +40,7 @@ def on_host(message):
     """The message that crosses."""
     if isinstance(message, Parts):
         return Parts(message.form, tuple(map(on_host, message.parts)))
-    return message.host
+    return message.inner
 
 
 def compare(case, precision, m, d):

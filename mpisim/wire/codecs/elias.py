@@ -153,7 +153,7 @@ def encode(norms, bits, levels, limits, s, starts, payload):
         start, last = pos, -1
         pos = buffer.put_all(words, pos, norms[i], bits)
         row = levels[i]
-        for t in range(_nonzeros(row, where)):
+        for t in range(nonzeros(row, where)):
             j = where[t]
             pos = _put_triple(words, pos, j - last, np.int64(row[j]))
             last = j
@@ -163,8 +163,11 @@ def encode(norms, bits, levels, limits, s, starts, payload):
 
 
 @njit(cache=True)
-def _nonzeros(row, where):
-    """Indices of the non-zero levels, without a branch that could be mispredicted."""
+def nonzeros(row, where):
+    """How many levels are not zero; ``where`` (d,) then begins with their indices.
+
+    Without a branch that could be mispredicted.
+    """
     count = 0
     for j in range(row.size):
         where[count] = j
