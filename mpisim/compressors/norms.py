@@ -15,18 +15,25 @@ from mpisim.wire.codecs.bits import round_scales
 SMALLEST = 2.0**-997  # the inverse of less may overflow
 
 
+@njit(cache=True, forceinline=True)
+def _term(x, scale, squared):
+    y = x * scale
+    return y * y if squared else abs(y)
+
+
 @njit(cache=True)
-def _one_norm(row):
+def _sum(row, scale, squared):
+    """The sum of (scale v_j)^2, or of |scale v_j|; ``scale`` is a float64."""
     a = b = c = e = 0.0
     even = row.size - row.size % 4
     for j in range(0, even, 4):
-        a += abs(np.float64(row[j]))
-        b += abs(np.float64(row[j + 1]))
-        c += abs(np.float64(row[j + 2]))
-        e += abs(np.float64(row[j + 3]))
+        a += _term(row[j], scale, squared)
+        b += _term(row[j + 1], scale, squared)
+        c += _term(row[j + 2], scale, squared)
+        e += _term(row[j + 3], scale, squared)
     total = (a + b) + (c + e)
     for j in range(even, row.size):
-        total += abs(np.float64(row[j]))
+        total += _term(row[j], scale, squared)
     return total
 
 
@@ -35,25 +42,8 @@ def _one_norms(v, starts):
     out = np.empty((v.shape[0], starts.size - 1))
     for i in range(out.shape[0]):
         for b in range(out.shape[1]):
-            out[i, b] = _one_norm(v[i, starts[b] : starts[b + 1]])
+            out[i, b] = _sum(v[i, starts[b] : starts[b + 1]], 1.0, False)
     return out
-
-
-@njit(cache=True)
-def _square_sum(row, scale):
-    a = b = c = e = 0.0
-    even = row.size - row.size % 4
-    for j in range(0, even, 4):
-        p, q = row[j] * scale, row[j + 1] * scale
-        r, s = row[j + 2] * scale, row[j + 3] * scale
-        a += p * p
-        b += q * q
-        c += r * r
-        e += s * s
-    total = (a + b) + (c + e)
-    for j in range(even, row.size):
-        total += (row[j] * scale) ** 2
-    return total
 
 
 @njit(cache=True)
@@ -72,10 +62,10 @@ def _largest(row):
 
 @njit(cache=True)
 def _two_norm(row):
-    norm, largest = np.sqrt(_square_sum(row, 1.0)), _largest(row)
+    norm, largest = np.sqrt(_sum(row, 1.0, True)), _largest(row)
     if 0 < largest < np.inf and not 1e-140 < norm < 1e150:
         scale = max(largest, SMALLEST)
-        norm = scale * np.sqrt(_square_sum(row, 1 / scale))
+        norm = scale * np.sqrt(_sum(row, 1 / scale, True))
     return norm if norm > largest else largest
 
 

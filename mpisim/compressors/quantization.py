@@ -48,18 +48,17 @@ class Stepped(Compressor):
         """s = 1 / h: levels per unit of the norm, shape (1,), (d,) or (draw.workers, d)."""
 
     def check(self) -> None:
-        self._forms: dict[tuple[int, int], LevelsForm] = {}
+        self._forms: dict[Any, LevelsForm] = {}
         self.starts = np.array([0, self.d])
 
     def form(self, draw: Draw) -> LevelsForm:
-        block = draw.first, draw.count
-        if draw.clients is None and block in self._forms:  # the same in every round
-            return self._forms[block]
         s = self.scales(draw)
-        form = LevelsForm(self.d, draw.workers, self.precision, s, self.starts, self.codec)
-        if draw.clients is None:
-            self._forms[block] = form
-        return form
+        drawn = s.ndim == 2 and draw.clients is not None  # else it is the same in every round
+        key = draw.workers if s.ndim == 1 else (draw.first, draw.count, drawn)
+        if drawn or key not in self._forms:
+            known = self.d, draw.workers, self.precision, s, self.starts, self.codec
+            self._forms[key] = LevelsForm(*known)
+        return self._forms[key]
 
     def norms(self, v: np.ndarray) -> np.ndarray:
         """|v_i| of each block as receivers see it, shape (workers, B), wire precision."""
@@ -130,9 +129,6 @@ class Qsgd(Stepped):
     def check(self) -> None:
         super().check()
         self.s = self._s = levels_or_saq(self.s, self.d, self.n)  # copies for other d keep this s
-
-    def form(self, draw: Draw) -> LevelsForm:
-        return LevelsForm.uniform(self.d, draw.workers, self.precision, self._s, self.codec)
 
     def scales(self, draw: Draw) -> np.ndarray:
         return np.array([float(self._s)])

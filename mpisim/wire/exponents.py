@@ -47,8 +47,8 @@ class ExponentsForm(Form):
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Exponents:
         data, sizes = checked(self, data, sizes)
         if self.codec == "entropy":
-            raw = entropy.no_numbers(self.workers)
-            codes, payload = entropy.read_symbols(data, sizes, self.d, raw, 1)
+            nothing = np.empty((self.workers, 0), np.uint64)
+            codes, payload = entropy.read_symbols(data, sizes, self.d, nothing, 1)
             return Exponents(self, codes, payload=payload)
         codes = np.empty((self.workers, self.d), np.uint16)
         buffer.check(*_read(data, codes))
@@ -64,7 +64,7 @@ class Exponents(KernelMessage, CodedMessage):
     def written(self) -> tuple[np.ndarray, np.ndarray]:
         form = self.form
         if form.codec == "entropy":
-            return entropy.write_symbols(self.codes, entropy.no_numbers(form.workers), 1)
+            return entropy.write_symbols(self.codes, np.empty((form.workers, 0), np.uint64), 1)
         return _write(self.codes), same(form.workers, CODE_BITS * form.d)
 
     def put(self, rows: np.ndarray, add: bool) -> None:

@@ -18,12 +18,12 @@ entropy coder with the message's own frequencies.
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import CodedMessage, Form, KernelMessage, Precision, checked
+from mpisim.wire.base import CodedMessage, Form, KernelMessage, checked
 from mpisim.wire.codecs import CODECS
 from mpisim.wire.codecs.bits import check, check_scales, raw
 
@@ -43,14 +43,6 @@ class LevelsForm(Form):
     codec: str = "elias"
 
     sizes = None  # type: ignore[assignment]
-
-    @classmethod
-    @lru_cache(maxsize=64)
-    def uniform(
-        cls, d: int, workers: int, precision: Precision, s: float, codec: str = "elias"
-    ) -> LevelsForm:
-        """One norm, and the same s for all coordinates: made once, the same in every round."""
-        return cls(d, workers, precision, np.array([s], np.float64), np.array([0, d]), codec)
 
     @property
     def norms(self) -> int:

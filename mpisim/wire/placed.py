@@ -203,7 +203,7 @@ def _pack_exponents(form: ExponentsForm, codes: torch.Tensor) -> Message:
     return Scattered(host, codes.device, [codes])
 
 
-PACKERS: dict[type[Form], Callable[..., Message]] = {
+TENSOR_PACKERS |= {
     DenseForm: _pack_dense,
     ExplicitForm: _pack_explicit,
     SeededForm: _pack_seeded,
@@ -211,7 +211,6 @@ PACKERS: dict[type[Form], Callable[..., Message]] = {
     LevelsForm: _pack_levels,
     ExponentsForm: _pack_exponents,
 }
-TENSOR_PACKERS.update(PACKERS)
 
 
 # What both sides know, copied once for each form.

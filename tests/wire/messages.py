@@ -79,6 +79,11 @@ def random_message(
     return _levels(kind, rng, d, m, precision)
 
 
+def uniform(d: int, m: int, precision: Precision, s: float, codec: str = "elias") -> LevelsForm:
+    """One norm, and the same s for all coordinates."""
+    return LevelsForm(d, m, precision, np.array([float(s)]), np.array([0, d]), codec)
+
+
 def _subsets(rng, d, counts) -> tuple[np.ndarray, np.ndarray]:
     """So many coordinates of each worker: where they start, and ascending indices."""
     rows = [np.sort(rng.choice(d, k, replace=False)) for k in counts]
@@ -88,7 +93,7 @@ def _subsets(rng, d, counts) -> tuple[np.ndarray, np.ndarray]:
 def _levels(kind, rng, d, m, precision) -> Levels:
     codec = kind.split()[0] if kind.split()[0] in CODECS else "elias"
     s = float(rng.choice([1, 3, 200, 70000, 2**31 - 1]))
-    form = LevelsForm.uniform(d, m, precision, s, codec)
+    form = uniform(d, m, precision, s, codec)
     if kind != "levels":
         starts = np.array([0, d // 3, d // 3, d - d // 4, d])
         steps = rng.uniform(0.2, 300, d if kind == "block levels" else (m, d))

@@ -92,11 +92,6 @@ def _sums(s, starts):
     return sums
 
 
-def no_numbers(m: int) -> np.ndarray:
-    """Nothing after the exponents of m messages."""
-    return np.empty((m, 0), np.uint64)
-
-
 def write_symbols(codes: np.ndarray, raw: np.ndarray, raw_bits: int, shares=()):
     """(bytes of all messages, bits of each): ``codes`` (m, d), and after them ``raw``, unsigned.
 
