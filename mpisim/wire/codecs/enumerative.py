@@ -110,7 +110,8 @@ def decode(data, sizes, bits, limits, s, starts, norms, levels, payload):
                 return i, pos
         if not buffer.is_padding(words, pos, end):
             return i, buffer.PADDING
-        status = buffer.check_levels(norms[i], bits, limit, starts, levels[i])
+        one = slice(i, i + 1)
+        _, status = buffer.check_levels(norms[one], bits, limit, starts, levels[one])
         if status < 0:
             return i, status
         payload[i] = pos - first
