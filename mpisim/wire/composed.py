@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -15,16 +16,7 @@ from mpisim.core.arrays import concatenated
 from mpisim.core.errors import WireError
 from mpisim.core.numerics.lanes import dot
 from mpisim.core.rng import Draw, normals
-from mpisim.wire.base import (
-    Carried,
-    CarriedForm,
-    Form,
-    Message,
-    Packed,
-    Precision,
-    Record,
-    checked,
-)
+from mpisim.wire.base import Carried, CarriedForm, Form, Message, Packed, Precision, checked
 from mpisim.wire.sparse import Seeded, SeededForm
 
 LENGTH_BYTES = 4
@@ -168,7 +160,7 @@ class Sum(Parts):
         return sum(others, start=first)
 
 
-class Stratum(Record):
+class Stratum(NamedTuple):
     """Workers ``rows`` of the block, ascending, all with ``form.d`` coordinates."""
 
     rows: np.ndarray
