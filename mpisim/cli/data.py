@@ -19,9 +19,7 @@ from mpisim.problems.data.sample import write_sample
 
 
 def list_all(args: argparse.Namespace) -> None:
-    """Print the registered sets: name, rows, features, and where each was found."""
-    lines = [(d.name, d.rows, d.features, _where(d)) for d in registry().values()]
-    print(table(["name", "rows", "features", "where"], lines))
+    print(list_text())
 
 
 def info(args: argparse.Namespace) -> None:
@@ -30,12 +28,8 @@ def info(args: argparse.Namespace) -> None:
 
 
 def fetch(args: argparse.Namespace) -> None:
-    """Download registered sets, unless a folder of MPISIM_DATA has them; print where they are."""
     for name in args.names:
-        paths, downloads = fetching.fetch(name), finding.datasets_folder().resolve()
-        for path in paths:
-            there = "" if downloads in path.resolve().parents else ", found by MPISIM_DATA"
-            print(f"{name}: {path}{there}")
+        print(fetched(name))
 
 
 def sample(args: argparse.Namespace) -> None:
@@ -48,6 +42,12 @@ def convert(args: argparse.Namespace) -> None:
     """Write the LibSVM form of a file."""
     rows, features = to_libsvm(args.file, args.out, args.label, args.zero_based)
     print(f"{args.out}: {rows} rows, {features} features")
+
+
+def list_text() -> str:
+    """A table of the registered sets: name, rows, features, and where each was found."""
+    lines = [(d.name, d.rows, d.features, _where(d)) for d in registry().values()]
+    return table(["name", "rows", "features", "where"], lines)
 
 
 def _where(dataset: Dataset) -> str:
@@ -104,3 +104,10 @@ def _measure(content: bytes, path: Path) -> list[str]:
         f"            labels {labels}",
         f"            row norms {norms.min():g} to {norms.max():g}",
     ]
+
+
+def fetched(name: str) -> str:
+    """Download a registered set, unless a folder of MPISIM_DATA has it; returns where it is."""
+    paths, downloads = fetching.fetch(name), finding.datasets_folder().resolve()
+    there = ("" if downloads in p.resolve().parents else ", found by MPISIM_DATA" for p in paths)
+    return "\n".join(f"{name}: {path}{text}" for path, text in zip(paths, there, strict=True))

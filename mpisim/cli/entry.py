@@ -148,14 +148,19 @@ def settings_of(args: argparse.Namespace, table: str, what: str) -> dict[str, An
     return tables[table]
 
 
-def require_mpi() -> None:
-    """Start MPI in a job of mpirun, the only one that uses it; elsewhere no plugin that imports it.
-
-    `InputError` if that fails, because mpi4py has found no library, say.
-    """
+def prepare_mpi() -> None:
+    """Let MPI start where it is imported in a job of mpirun, by a plugin say; elsewhere not."""
     import mpi4py
 
     mpi4py.rc.initialize = launched()
+
+
+def require_mpi() -> None:
+    """Start MPI in a job of mpirun, the only one that uses it.
+
+    `InputError` if that fails, because mpi4py has found no library, say.
+    """
+    prepare_mpi()
     if not launched():
         return
     try:

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mpisim.cli.entry import command_line, on_all_ranks
+from mpisim.cli.entry import command_line, on_all_ranks, prepare_mpi
 from mpisim.comm.job import on_first
 from mpisim.core import machine
 from mpisim.core.errors import InputError
 from mpisim.core.files import require_log_name
 from mpisim.core.terminal import is_terminal, report
+from mpisim.runs import plugins
 from mpisim.runs.experiment import Experiment, read, read_toml
 from mpisim.runs.identity import config_digest
 from mpisim.runs.labels import Tables, headline
@@ -23,15 +24,21 @@ from mpisim.runs.stop import EXIT_CODES, STOPPED
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run an experiment; under mpirun and live, a first line says what it is."""
+    """The first line, under mpirun and live, comes before MPI starts, which takes a second."""
+    prepare_mpi()
+    planned = _read(args)
+    shown = machine.launched() or is_terminal(sys.stdout)
+    if shown and not isinstance(planned, Exception) and machine.launched_rank() == 0:
+        experiment, out = planned
+        print(headline(experiment, machine.launched_ranks(), out), flush=True)
 
     def body(comm) -> int:
-        experiment, out = _read(args)
-        if comm.rank == 0 and (machine.launched() or is_terminal(sys.stdout)):
-            print(headline(experiment, comm.size, out), flush=True)
         from mpisim.runs.loop import run
         from mpisim.runs.record import Output
 
+        if isinstance(planned, Exception):
+            raise planned
+        experiment, out = planned
         flags = args.force, args.resume, args.accept_changes
         output = Output(out, *flags, command_line(args.argv), closing=False, track=args.track)
         result = run(experiment, output, comm)
@@ -42,16 +49,20 @@ def run(args: argparse.Namespace) -> int:
     return on_all_ranks(args, body)
 
 
-def _read(args: argparse.Namespace) -> tuple[Experiment, Path]:
-    """The experiment and its log."""
+def _read(args: argparse.Namespace) -> tuple[Experiment, Path] | Exception:
+    """The experiment and its log, or why there is none, which all ranks report together."""
     if args.file is None and not args.set:
-        raise InputError(
+        return InputError(
             "a file is needed: mpisim run FILE.toml; docs/tutorial/first-run.md has one to copy"
         )
-    if args.out:
-        require_log_name(args.out, "--out")
     workers = [] if args.workers is None else [f"problem.workers={args.workers}"]
-    experiment = read(args.file, args.set + workers)
+    try:
+        if args.out:
+            require_log_name(args.out, "--out")
+        plugins.load(args.plugin)
+        experiment = read(args.file, args.set + workers)
+    except Exception as error:
+        return error
     stem = args.file.stem if args.file else experiment.method.name
     # with the hash of the experiment: other experiments have other logs
     return experiment, args.out or Path("logs") / f"{stem}-{config_digest(experiment.to_toml())}.h5"

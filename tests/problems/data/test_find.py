@@ -52,12 +52,11 @@ def test_a_missing_set_says_where_and_how(here, monkeypatch, tmp_path):
             find(name)
 
 
-def test_list(here, monkeypatch, tmp_path, capsys):
+def test_list(here, monkeypatch, tmp_path):
     monkeypatch.setattr(finding, "ROOT", tmp_path)
     (here / "w8a.xz").touch()
     (here / "train-images-idx3-ubyte.gz").touch()
-    commands.list_all(SimpleNamespace())
-    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    lines = {line.split()[0]: line for line in commands.list_text().splitlines()}
     assert list(lines) == ["name", *registry()]
     assert lines["w8a"].split() == ["w8a", "49749", "300", str(here / "w8a.xz")]
     assert lines["a9a"].endswith("not here")
@@ -210,7 +209,7 @@ def test_missing_and_refused(server, tmp_path):
 
 
 @pytest.mark.parametrize("right", [True, False])
-def test_what_mpisim_data_holds_needs_no_network(server, tmp_path, monkeypatch, right, capsys):
+def test_what_mpisim_data_holds_needs_no_network(server, tmp_path, monkeypatch, right):
     server.files["tiny"] = TEXT
     server.register("tiny", digest=sha(TEXT))
     here, datasets = tmp_path / "here", tmp_path / "datasets"
@@ -220,5 +219,5 @@ def test_what_mpisim_data_holds_needs_no_network(server, tmp_path, monkeypatch, 
     monkeypatch.setattr(finding, "datasets_folder", lambda: datasets)
     assert fetch("tiny") == [here / "tiny.bz2" if right else datasets / "tiny"]
     assert len(server.asked) == (0 if right else 1) and datasets.exists() != right
-    commands.fetch(SimpleNamespace(names=["tiny"]))
-    assert capsys.readouterr().out.endswith(", found by MPISIM_DATA\n") == right
+    message = commands.fetched("tiny")
+    assert message.endswith(", found by MPISIM_DATA") == right
