@@ -80,8 +80,7 @@ def sweep(
     points = on_first(control, lambda: _begin(folder, grid, comm.size, accept, spread.shard))
     with StopSignals() as signals:
         lines = PointLines(points, quiet)
-        how = accept, spread.shard, group, lines, spread.separate or size > 1
-        task = Sweep(folder, points, signals, command, *how)
+        task = Sweep(folder, points, signals, command, accept, spread, group, lines)
         if comm.rank == 0 and (together := task.together()):
             lines.say(
                 f"{together} points differ in step or seed alone from others, and can advance"
