@@ -72,18 +72,14 @@ class Star(Network):
         """
         self.clock.to(clock.SERVER)
         sent: Any = None
-        packed: Any = None
-        form: Any
         if compressor is None:
-            form = DenseForm.of(v.shape[-1], self.runs, self.precision)
+            form: Any = DenseForm.of(v.shape[-1], self.runs, self.precision)
             sent = form.take(v if v.ndim == 2 else v[None]) if self.is_server else None
         else:
             draw = self._shared_draw("down")
-            if self.is_server:
-                sent = compressed(compressor, v[None], draw)
+            sent = compressed(compressor, v[None], draw) if self.is_server else None
             form = sent.form if sent else compressor.form(draw)
-        if sent:
-            packed = sent.encode()
+        packed = sent.encode() if sent else None
         self.clock.to(clock.COMMUNICATE)
         data, sizes = self._broadcast(form, packed)
         self.clock.to(clock.DECODE)

@@ -33,7 +33,6 @@ from mpisim.runs.log.untrusted import UNEXPECTED
 from mpisim.runs.metrics import METRICS, Evaluator, Events, Metric, Tests
 
 UNSENT = poison(SERVER_ONLY)  # the server's x^k on other ranks
-IMPOSSIBLE = (*UNEXPECTED, RecursionError)
 
 
 class RunState:
@@ -157,7 +156,7 @@ class RunState:
         try:
             self._require_possible(state)
             self._restore(state)
-        except IMPOSSIBLE as error:
+        except (*UNEXPECTED, RecursionError) as error:
             why = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise _not_this_run(why) from None
 
