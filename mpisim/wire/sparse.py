@@ -118,11 +118,11 @@ class SeededForm(ValuesForm):
 
     def intersection(self, other: SeededForm) -> SeededForm:
         """The coordinates that both keep, times both factors."""
-        numbers = (  # of worker i's coordinates: d i + j
+        mine, others = (  # of worker i's coordinates: d i + j
             np.repeat(self.d * np.arange(self.workers), form.counts) + form.indices
             for form in (self, other)
         )
-        common, first, second = np.intersect1d(*numbers, assume_unique=True, return_indices=True)
+        common, first, second = np.intersect1d(mine, others, True, return_indices=True)
         ptr = np.searchsorted(common, self.d * np.arange(self.workers + 1))
         factor, other_factor = (
             form.scale[places] if form.scale.size > 1 else form.scale

@@ -80,7 +80,8 @@ def _opened(path: Path) -> Iterator[tuple[Table, str]]:
     try:
         # Cache files never change, so they need no lock, which network folders may not have.
         with h5py.File(path, "r", locking=False) as file:
-            table = Table(*(file[name] for name in _ARRAYS), int(file.attrs["features"]))
+            arrays = {name: file[name] for name in _ARRAYS}
+            table = Table(**arrays, features=int(file.attrs["features"]))
             lengths = len(table.data), len(table.data), table.rows + 1, table.rows
             for (name, dtype), length in zip(_ARRAYS.items(), lengths, strict=True):
                 if file[name].shape != (length,) or file[name].dtype != dtype:
