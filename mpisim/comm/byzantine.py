@@ -8,12 +8,13 @@ cannot move. Rules take decoded messages in worker order, so nothing depends on 
 from __future__ import annotations
 
 import dataclasses
-from math import inf
+from math import inf, sqrt
 from typing import Literal
 
 import numpy as np
 
-from mpisim.core.numerics.sums import ordered_sum, squared_norms
+from mpisim.core.numerics.lanes import dot
+from mpisim.core.numerics.sums import ordered_sum
 from mpisim.core.protocols import Collective
 from mpisim.core.rng import Draw, normals
 from mpisim.core.schema import require, share_of
@@ -62,26 +63,44 @@ class Server:
         """
         if not len(rows):
             return np.zeros(rows.shape[1])
-        if self.buckets > 1:
-            order = draw.batches(np.array([len(rows)]), len(rows))[0]
-            parts = (order[k : k + self.buckets] for k in range(0, len(rows), self.buckets))
-            rows = np.array([ordered_sum(rows[part]) / len(part) for part in parts])
-        rule, n = self.aggregate, len(rows)
-        if rule == "trimmed-mean":
+        rows = self._bucketed(rows, draw)
+        n = len(rows)
+        if self.aggregate == "median":
+            return np.median(rows, axis=0)
+        if self.aggregate == "trimmed-mean":
             b = share_of(self.trim, n)
             return ordered_sum(np.sort(rows, axis=0)[b : n - b]) / (n - 2 * b)
-        of_medians = rule in ("median", "centered-clipping")
-        z = np.median(rows, axis=0) if of_medians else ordered_sum(rows) / n
-        for _ in range(self.steps if rule in ("geometric-median", "centered-clipping") else 0):
-            squares = squared_norms(rows - z).astype(np.float64)
-            distances = np.maximum(np.sqrt(squares), LEAST)
-            if rule == "geometric-median":
-                weights = (1 / distances)[:, None]
-                z = ordered_sum(weights * rows) / float(ordered_sum(weights)[0])
-            else:
-                factors = np.minimum(1, self.clip / distances)
-                z = z + ordered_sum(factors[:, None] * (rows - z)) / n
+        if self.aggregate == "geometric-median":
+            return self._geometric_median(rows)
+        if self.aggregate == "centered-clipping":
+            return self._clipped(rows)
+        return ordered_sum(rows) / n
+
+    def _bucketed(self, rows: np.ndarray, draw: Draw) -> np.ndarray:
+        if self.buckets == 1:
+            return rows
+        order = draw.batches(np.array([len(rows)]), len(rows))[0]
+        parts = (order[k : k + self.buckets] for k in range(0, len(rows), self.buckets))
+        return np.array([ordered_sum(rows[part]) / len(part) for part in parts])
+
+    def _geometric_median(self, rows: np.ndarray) -> np.ndarray:
+        z = ordered_sum(rows) / len(rows)
+        for _ in range(self.steps):
+            weights = 1 / np.maximum(_distances(rows, z), LEAST)
+            z = ordered_sum(weights[:, None] * rows) / float(ordered_sum(weights[:, None])[0])
         return z
+
+    def _clipped(self, rows: np.ndarray) -> np.ndarray:
+        v = np.median(rows, axis=0)
+        for _ in range(self.steps):
+            factors = np.minimum(1, self.clip / np.maximum(_distances(rows, v), LEAST))
+            v = v + ordered_sum(factors[:, None] * (rows - v)) / len(rows)
+        return v
+
+
+def _distances(rows: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """|row - z| of each row, shape (senders,)."""
+    return np.array([sqrt(dot(away, away)) for away in rows - z])
 
 
 @dataclasses.dataclass(frozen=True)
