@@ -50,13 +50,17 @@ def careful_step(optimizer: Optimizer, x: Any, g: Any, gamma: float) -> Any:
     for before, after in zip((x, g), given, strict=True):
         changed = after._version if is_tensor(x) else before.tobytes() != after.tobytes()
         if changed:
-            line = "its step changes x or g in place; allowed: a new array for x^{k+1}"
-            raise InputError(f"optimizer {optimizer.name!r}: {line}")
+            raise _in_place(optimizer)
     return _copy(following)
 
 
 def _copy(v: Any) -> Any:
     return v.clone() if is_tensor(v) else v.copy()
+
+
+def _in_place(optimizer: Optimizer) -> InputError:
+    line = "its step changes x or g in place; allowed: a new array for x^{k+1}"
+    return InputError(f"optimizer {optimizer.name!r}: {line}")
 
 
 @optimizer("gd")

@@ -50,8 +50,9 @@ class Adiana(DianaFamily):
         self.p = probability(self.p, 1 / (1 + (self.compressor.shift_omega or 0.0)))
 
     def start(self, x: np.ndarray) -> np.ndarray:
+        self.start_shifts(x)
         self.w = self.z = x
-        return super().start(x)
+        return self.estimate(x)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         y, eta, mu, p = x, self.star.stepsize, self.mu, float(self.p)
@@ -60,7 +61,7 @@ class Adiana(DianaFamily):
         x = theta * self.z + self.w / 2 + (1 / 2 - theta) * y
         mean = self.star.mean(self.compress(self.oracle.gradients(x) - self.h_i))
         g = self.star.broadcast(self.h + mean)
-        self.collect(self.oracle.gradients(self.w), float(self.alpha))  # moves the shifts
+        self.collect(self.oracle.gradients(self.w))  # moves the shifts
         self.z = (1 - gamma * mu) * self.z + gamma * mu * x - gamma * g
         self.w = y if self.star.coin(p) else self.w
         return y - (x - eta * g)
@@ -108,8 +109,9 @@ class Canita(DianaFamily):
         self.a = max(4 / self.p, 8 / self.alpha)
 
     def start(self, x: np.ndarray) -> np.ndarray:
+        self.start_shifts(x)
         self.x = x
-        return super().start(x)
+        return self.estimate(x)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         w, eta, p = x, self.star.stepsize, float(self.p)
@@ -117,7 +119,7 @@ class Canita(DianaFamily):
         y = theta * self.x + (1 - theta) * w
         mean = self.star.mean(self.compress(self.oracle.gradients(y) - self.h_i))
         g = self.star.broadcast(self.h + mean)
-        self.collect(self.oracle.gradients(w), float(self.alpha))  # moves the shifts
+        self.collect(self.oracle.gradients(w))  # moves the shifts
         self.x = self.x - eta / theta * g
         z = theta * self.x + (1 - theta) * w
         return w - z if self.star.coin(p) else 0 * w

@@ -186,6 +186,6 @@ class Estimator(Stateful, ABC):
         allowed = f"an integer from 1 to n = {self.star.n}"
         require(r is None or 1 <= r <= self.star.n, "method.participants", r, allowed)
 
-    def compress(self, v: np.ndarray | LazyRows, clients: Clients = EVERYONE) -> Upload:
-        """C_i(v_i) for this rank's workers, or those of the clients."""
-        return self.star.compress(self.compressor, v, clients=clients.S)
+    def compress(self, v: np.ndarray | LazyRows) -> Upload:
+        """C_i(v_i) for this rank's workers."""
+        return self.star.compress(self.compressor, v)

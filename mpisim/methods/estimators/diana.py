@@ -36,18 +36,6 @@ class Shifted(Estimator):
         self.h_i = self.star.zeros(self.star.m, x.shape[-1])
         self.h = self.star.zeros(*x.shape)
 
-    def collect(self, g_i: np.ndarray, alpha: float, nu: float = 1.0) -> np.ndarray:
-        """h + nu d at the server, for gradients or their estimates g_i (m, d).
-
-        d is the mean of d_i = C(g_i - h_i), and the shifts move: h_i + alpha d_i, h + alpha d.
-        """
-        d_i = self.compress(g_i - self.h_i)
-        self.h_i = self.h_i + alpha * d_i.decoded()
-        d = self.star.mean(d_i)
-        g = self.h + nu * d
-        self.h = self.h + alpha * d
-        return g
-
 
 class DianaFamily(Shifted, Participation):
     """What DIANA and VR-DIANA share: how shifts move, and what is sent."""
@@ -75,8 +63,17 @@ class DianaFamily(Shifted, Participation):
         """The theorem's, for 0 < alpha <= 1 / (1 + omega), with which the shifts' error shrinks."""
 
     def send(self, g_i: np.ndarray) -> np.ndarray:
+        """`collect`, and g^k to all workers."""
+        return self.star.broadcast(self.collect(g_i))
+
+    def collect(self, g_i: np.ndarray) -> np.ndarray:
         """The three lines of `Diana`, for gradients or their estimates g_i (m, d): g^k (d,)."""
-        return self.star.broadcast(self.collect(g_i, float(self.alpha)))
+        m_i = self.compress(g_i - self.h_i)
+        self.h_i = self.h_i + self.alpha * m_i.decoded()
+        m = self.star.mean(m_i)
+        g = self.h + m
+        self.h = self.h + self.alpha * m
+        return g
 
 
 @estimator("diana")
@@ -187,7 +184,11 @@ class EFBV(Shifted):
         self.nu = probability(self.nu, 1 / (1 + (omega if C.A is None else C.A)), "nu")
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
-        g = self.collect(self.oracle.gradients(x), float(self.lambda_), float(self.nu))
+        d_i = self.compress(self.oracle.gradients(x) - self.h_i)
+        self.h_i = self.h_i + self.lambda_ * d_i.decoded()
+        d = self.star.mean(d_i)
+        g = self.h + self.nu * d
+        self.h = self.h + self.lambda_ * d
         return self.star.broadcast(g)
 
     def theory_step(self, setting: Setting) -> Step:

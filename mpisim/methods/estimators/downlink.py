@@ -44,11 +44,11 @@ class EF21P(DianaFamily):
     def start(self, x: np.ndarray) -> np.ndarray:
         self.start_shifts(x)
         self.w = x
-        return self.collect(self.oracle.gradients(x), float(self.alpha))
+        return self.collect(self.oracle.gradients(x))
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         self.w = self.w + self.star.broadcast(x - self.w, self.down)
-        return self.collect(self.oracle.gradients(self.w), float(self.alpha))
+        return self.collect(self.oracle.gradients(self.w))
 
     def step_of(self, setting: Setting) -> Step:
         if self.down.alpha is None:

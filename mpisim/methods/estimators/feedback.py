@@ -55,34 +55,8 @@ class Naive(Stochastic):
         return saq.theorem_1(setting, self.compressor.shift_omega)
 
 
-class Feedback(Stochastic):
-    """What C loses is sent later, by the workers and by a server that compresses."""
-
-    e_i = PerWorker("what C lost")
-    e = AtServer("what the server's C lost")
-
-    def start(self, x: np.ndarray) -> np.ndarray:
-        self.e_i = self.star.zeros(self.star.m, len(x))
-        self.e = self.star.zeros(len(x))
-        return self.estimate(x)
-
-    def collect(self, u_i: np.ndarray) -> np.ndarray:
-        """The mean of the C(e_i + u_i), at the server."""
-        v_i = self.e_i + u_i
-        c_i = self.compress(v_i)
-        self.e_i = v_i - c_i.decoded()
-        return self.star.mean(c_i)
-
-    def answer(self, u: np.ndarray) -> np.ndarray:
-        """C(e + u), sent by the server to all workers."""
-        v = self.e + u
-        c = self.star.broadcast(v, self.compressor)
-        self.e = v - c
-        return c
-
-
 @estimator("ef")
-class ErrorFeedback(Feedback):
+class ErrorFeedback(Stochastic):
     """Error feedback (Seide et al., 2014): what C loses is sent later.
 
     c_i^k     = C(e_i^k + grad f_i(x^k))
@@ -97,9 +71,25 @@ class ErrorFeedback(Feedback):
 
     direction: Direction = "up"
 
+    e_i = PerWorker("what C lost")
+    e = AtServer("what the server's C lost")
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        self.e_i = self.star.zeros(self.star.m, len(x))
+        self.e = self.star.zeros(len(x))
+        return self.estimate(x)
+
     def estimate(self, x: np.ndarray) -> np.ndarray:
-        mean = self.collect(self.gradients(x))
-        c = self.star.broadcast(mean) if self.direction == "up" else self.answer(mean)
+        v_i = self.e_i + self.gradients(x)
+        c_i = self.compress(v_i)
+        self.e_i = v_i - c_i.decoded()
+        mean = self.star.mean(c_i)
+        if self.direction == "up":
+            c = self.star.broadcast(mean)
+        else:
+            v = self.e + mean
+            c = self.star.broadcast(v, self.compressor)
+            self.e = v - c
         self.star.estimated(mean, c)
         return c
 
@@ -230,7 +220,7 @@ class EF21SGDM(EF21):
 
 
 @estimator("1bit-adam")
-class OneBitAdam(Feedback):
+class OneBitAdam(Stochastic):
     """1-bit Adam's communication (Tang et al., 2021, Algorithm 1); its optimizer has the same name.
 
     For the first ``warmup`` rounds g is the mean gradient, sent dense both ways. Then workers and
@@ -250,6 +240,8 @@ class OneBitAdam(Feedback):
     variant: Literal["paper", "code"] = "paper"
     beta1: float = 0.9
 
+    e_i = PerWorker("what C lost")
+    e = AtServer("what the server's C lost")
     m = Shared("momentum")
 
     def check(self) -> None:
@@ -259,8 +251,9 @@ class OneBitAdam(Feedback):
         self.dense = self.warmup + (self.variant == "code" and self.warmup > 0)
 
     def start(self, x: np.ndarray) -> np.ndarray:
-        self.m = self.star.zeros(len(x))
-        return super().start(x)
+        self.e_i = self.star.zeros(self.star.m, len(x))
+        self.e, self.m = self.star.zeros(len(x)), self.star.zeros(len(x))
+        return self.estimate(x)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         gradients = self.gradients(x)
@@ -272,7 +265,12 @@ class OneBitAdam(Feedback):
             return g
         code = self.variant == "code"
         m_i = gradients if code else self.beta1 * self.m + (1 - self.beta1) * gradients
-        self.m = self.answer(self.collect(m_i))
+        v_i = m_i + self.e_i
+        c_i = self.compress(v_i)
+        self.e_i = v_i - c_i.decoded()
+        v = self.star.mean(c_i) + self.e
+        self.m = self.star.broadcast(v, self.compressor)
+        self.e = v - self.m
         return self.m
 
 

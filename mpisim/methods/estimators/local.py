@@ -54,6 +54,10 @@ class LocalSteps(Participation):
         """g_i(y_i), shape (clients, d); y_i : one point (d,), or one for each client."""
         return self.gradients_at(y_i, clients, self.b)
 
+    def mean(self, v_i: np.ndarray, clients: Clients) -> np.ndarray:
+        """(1/r) sum over S of C(v_i), at the server."""
+        return self.star.mean(self.star.compress(self.compressor, v_i, clients=clients.S))
+
     def theory_step(self, setting: Setting) -> Step:
         if self.batch is not None or self.participants not in (None, self.star.n):
             raise theorem_only_for(self.name, "full gradients of all clients")
@@ -95,7 +99,7 @@ class FedAvg(LocalSteps):
         y_i = self.rows(x, clients)
         for _ in range(self.local_steps):
             y_i -= eta_l * self.local_gradients(y_i, x, clients)
-        return -self.star.mean(self.compress(y_i - x, clients))
+        return -self.mean(y_i - x, clients)
 
     def local_gradients(self, y_i: np.ndarray, x: np.ndarray, clients: Clients) -> np.ndarray:
         """Of what the clients minimise, at y_i (clients, d), from x (d,)."""
@@ -171,8 +175,8 @@ class Scaffold(LocalSteps):
         else:
             c_plus = c_i - c + (x - y_i) / (K * eta_l)
         change = c_plus - c_i
-        dx = self.star.mean(self.compress(y_i - x, clients))
-        dc_i = self.compress(change, clients)
+        dx = self.mean(y_i - x, clients)
+        dc_i = self.star.compress(self.compressor, change, clients=clients.S)
         self.c_i[local] = c_i + dc_i.decoded()
         share = 1.0 if clients.S is None else len(clients.S) / self.star.n
         self.c = self.c + share * self.star.mean(dc_i)
