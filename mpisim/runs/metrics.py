@@ -149,7 +149,7 @@ class End:
         run is done
 
     Rank 0 has the log's attributes, the sha256 of the file that it has written, if any, and, with
-    ``Output.keep``, the columns; other ranks need have none.
+    ``Output.keep``, the columns; other ranks have none.
     Only rank 0 knows the seconds of the row.
     """
 

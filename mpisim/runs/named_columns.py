@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+from numba import njit
 
 from mpisim.comm.network import Upload
 from mpisim.core.arrays import to_host
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows, row_blocks
 from mpisim.core.numerics.lanes import dot, sum_of
-from mpisim.core.numerics.sums import add_rows, squared_norms
+from mpisim.core.numerics.sums import squared_norms
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.optimizers import Moments
 from mpisim.problems.explicit import ExplicitProblem
@@ -58,8 +59,7 @@ class Adaptive(Metric):
 
         def fold(total: np.ndarray) -> None:
             for _, rows in row_blocks(change):
-                away = rows.astype(np.float64) - mean
-                add_rows(total, np.stack([_squares(rows), _squares(away)], axis=1))
+                _spread(total, rows, mean)
 
         squares = np.zeros(2)
         self.star.relay(squares, fold)
@@ -67,9 +67,17 @@ class Adaptive(Metric):
         return tuple((squares / length).tolist()) if length > 0 else (np.nan, np.nan)
 
 
-def _squares(rows: np.ndarray) -> np.ndarray:
-    """|row|^2 of rows (..., d), shape (...): in float64, added up in the order of coordinates."""
-    return np.cumsum(rows.astype(np.float64) ** 2, axis=-1)[..., -1]
+@njit(cache=True)
+def _spread(total, rows, mean):
+    """total[0] += |row|^2, total[1] += |row - mean|^2, row by row."""
+    for i in range(rows.shape[0]):
+        square = away = 0.0
+        for j in range(rows.shape[1]):
+            value = np.float64(rows[i, j])
+            square += value**2
+            away += (value - mean[j]) ** 2
+        total[0] += square
+        total[1] += away
 
 
 @metric("estimates")
@@ -169,15 +177,29 @@ class Layers(Metric):
         return tuple(self.star.sum_over_workers(bits).tolist())
 
 
-def _loss(v: np.ndarray, decoded: np.ndarray) -> float:
-    """|decoded - v|^2 / |v|^2 of vectors (d,); 0 for v = 0."""
-    square = _squares(v)
-    return float(_squares(decoded.astype(np.float64) - v) / square) if square > 0 else 0.0
+@njit(cache=True)
+def _losses(v, decoded):
+    """|decoded_i - v_i|^2 / |v_i|^2 of each row, shape (m,), float64."""
+    out = np.empty(v.shape[0])
+    for i in range(v.shape[0]):
+        lost = square = 0.0
+        for j in range(v.shape[1]):
+            square += np.float64(v[i, j]) ** 2
+            lost += (np.float64(decoded[i, j]) - np.float64(v[i, j])) ** 2
+        out[i] = lost / square if square > 0 else 0.0
+    return out
 
 
-def _norms(v: np.ndarray, starts: np.ndarray) -> float:
+@njit(cache=True)
+def _norms(v, starts):
     """sum_l |v_l| over the parts of v (d,), which begin at ``starts``."""
-    return sum(float(np.sqrt(_squares(part))) for part in np.split(v, starts[1:-1]))
+    total = 0.0
+    for part in range(starts.size - 1):
+        square = 0.0
+        for j in range(starts[part], starts[part + 1]):
+            square += np.float64(v[j]) ** 2
+        total += np.sqrt(square)
+    return total
 
 
 @metric("pi")
@@ -205,13 +227,12 @@ class Pi(Metric):
     def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:
         if self._due():
             rows = v.dense() if isinstance(v, LazyRows) else to_host(v)
-            pairs = zip(rows, to_host(upload.decoded()), strict=True)
-            self.pi_i[upload.draw.members] = [_loss(v_i, decoded) for v_i, decoded in pairs]
+            self.pi_i[upload.draw.members] = _losses(rows, to_host(upload.decoded()))
 
     def down(self, v: np.ndarray, decoded: np.ndarray) -> None:
         if self._due():
             v, decoded = to_host(v), to_host(decoded)
-            self.pi = _loss(v, decoded)
+            self.pi = float(_losses(v[None], decoded[None])[0])
             lost, total = _norms(decoded - v, self.starts), _norms(v, self.starts)
             self.pi_code = 1 - (lost / total if total > 0 else 0.0)
 

@@ -66,11 +66,18 @@ class Output:
 
 
 def find_start(setup: Setup, output: Output) -> Start:
-    """What there is to resume, if the output asks for it. Collective."""
-    log = output.log
+    """What there is to resume, if the output asks for it. Collective; only rank 0 has its rows."""
+    log, here = output.log, []
     if log is None or not output.resume:
         return Start()
-    return on_first(setup.star.side, lambda: _find_start(setup, output, log))
+
+    def search() -> Start:
+        here.append(start := _find_start(setup, output, log))
+        ended = start.ended and dataclasses.replace(start.ended, columns={}, attributes={})
+        return Start(state=start.state, ended=ended)  # the others need no more
+
+    everywhere = on_first(setup.star.side, search)
+    return here[0] if here else everywhere
 
 
 def _find_start(setup: Setup, output: Output, log: Path) -> Start:
@@ -153,7 +160,8 @@ class Record:
         if self.progress is not None:
             self.progress.close(status if self.output.closing else "")
         last = self.durations.attributes() | {"stopped_by": end.stopped_by if end else ""}
-        self.attributes |= last
+        if self.attributes:
+            self.attributes |= last
         if self.log is not None:
             workers = self.setup.workers | {"bits_up": self.setup.star.ledger.worker_bits_up}
             self.log.finish(status, x, workers, last)

@@ -80,7 +80,8 @@ def sweep(
     points = on_first(control, lambda: _begin(folder, grid, comm.size, accept, spread.shard))
     with StopSignals() as signals:
         lines = PointLines(points, quiet)
-        task = Sweep(folder, points, signals, command, accept, spread, group, lines)
+        how = accept, spread.shard, group, lines, spread.separate or size > 1
+        task = Sweep(folder, points, signals, command, *how)
         if comm.rank == 0 and (together := task.together()):
             lines.say(
                 f"{together} points differ in step or seed alone from others, and can advance"
@@ -91,14 +92,14 @@ def sweep(
                 lines.ended(point.number)
         if spread.jobs:
             for with_ranks, jobs in ((False, spread.jobs), (True, 1)):
-                if waiting := task.waiting(with_ranks):
-                    _run_in_processes(task, waiting, jobs)
+                if numbers := task.waiting(with_ranks):
+                    _run_in_processes(task, numbers, jobs)
         else:
-            waiting = on_first(control, lambda: task.waiting(False))
-            if (groups := min(comm.size // size, len(waiting))) > 1:
-                _run_groups(task, waiting, size, groups, comm)
-            if waiting := on_first(control, lambda: task.waiting(None)):
-                _run_alone(task, waiting, size, comm)
+            numbers = on_first(control, lambda: task.waiting(False))
+            if (groups := min(comm.size // size, len(numbers))) > 1:
+                _run_groups(task, numbers, size, groups, comm)
+            if numbers := on_first(control, lambda: task.waiting(None)):
+                _run_alone(task, numbers, size, comm)
     points = control.bcast(points)  # rank 0 knows how they ended
     control.Free()
     return points
@@ -120,11 +121,12 @@ def _begin(folder: Path, grid: list[Tables], ranks: int, accept: bool, shard: Sh
     return points
 
 
-def _run_alone(sweep: Sweep, points: list[Point], size: int, comm: Comm) -> None:
+def _run_alone(sweep: Sweep, numbers: Sequence[int], size: int, comm: Comm) -> None:
     """Run points one after the other on all ranks of the job. Collective.
 
     A point that asks for no ranks has ``size`` of them; the others sleep.
     """
+    points = [sweep.points[number] for number in numbers]
     with ExitStack() as stack:
         claims = on_first(side_of(comm), lambda: stack.enter_context(new_claims(sweep.folder)))
         board = sweep.board(points, claims, live=False) if comm.rank == 0 else None
@@ -133,13 +135,13 @@ def _run_alone(sweep: Sweep, points: list[Point], size: int, comm: Comm) -> None
             board.close()
 
 
-def _run_groups(sweep: Sweep, points: list[Point], size: int, groups: int, comm: Comm) -> None:
+def _run_groups(sweep: Sweep, numbers: Sequence[int], size: int, groups: int, comm: Comm) -> None:
     """Run points on groups of ``size`` ranks each. Collective.
 
     A group that finds no more points sleeps until the others have ended, and so do ranks that no
     group has.
     """
-    side = side_of(comm)
+    side, points = side_of(comm), [sweep.points[number] for number in numbers]
     with ExitStack() as stack:
         claims = on_first(side, lambda: stack.enter_context(new_claims(sweep.folder)))
         group, place = groups_of(comm, size)
@@ -152,7 +154,7 @@ def _run_groups(sweep: Sweep, points: list[Point], size: int, groups: int, comm:
             sweep.lines.say(f"{len(points)} points to run, {groups} at a time")
         most = on_first(side, lambda: limits(points, groups, free, sweep.lines.say))
         update = board.update if board else no_signal
-        watch = Watch(claims, update) if group.rank == 0 else no_signal
+        watch = Watch(claims, update, os.getppid()) if group.rank == 0 else no_signal
         sweep.signals.follow(watch, GO_ON)
         if place < groups:
             fitting = [point for point in points if point.bytes <= most[place]]
@@ -174,20 +176,21 @@ def _require_shared(side: Comm, claims: Claims, runs: bool) -> None:
         ).on_every_rank()
 
 
-def _run_in_processes(sweep: Sweep, points: list[Point], jobs: int) -> None:
+def _run_in_processes(sweep: Sweep, numbers: Sequence[int], jobs: int) -> None:
     """Run points in processes of this machine, ``jobs`` at a time, without MPI.
 
     This process waits, and shows the progress. The others are forked from it, with all that it has
     imported. If one fails, the others stop at the end of a round. Then this raises `MpisimError`,
     with the exit code of one that has reported an error.
     """
+    points = [sweep.points[number] for number in numbers]
     context, jobs = multiprocessing.get_context("fork"), min(jobs, len(points))
     sweep.signals.follow(no_signal, GO_ON)
     with new_claims(sweep.folder) as claims:
         board, processes = sweep.board(points, claims), []
         for limit in limits(points, jobs, available_memory(), sweep.lines.say):
             fitting = [point for point in points if point.bytes <= limit]
-            words = sweep, fitting, claims, jobs
+            words = sweep, fitting, claims, jobs, os.getpid()
             processes.append(context.Process(target=_run_process, args=words))
         sys.stdout.flush()
         try:
@@ -210,12 +213,14 @@ def _run_in_processes(sweep: Sweep, points: list[Point], jobs: int) -> None:
             raise MpisimError(f"a process of the sweep was killed by {name}; {GO_ON}")
 
 
-def _run_process(sweep: Sweep, points: Sequence[Point], claims: Claims, jobs: int) -> None:
+def _run_process(
+    sweep: Sweep, points: Sequence[Point], claims: Claims, jobs: int, parent: int
+) -> None:
     """What a process does. Ctrl-C reaches the parent alone, which stops all groups."""
     os.setpgid(0, 0)
 
     def work(comm: Comm) -> int:
-        sweep.signals.follow(Watch(claims, no_signal), GO_ON)
+        sweep.signals.follow(Watch(claims, no_signal, parent), GO_ON)
         run_points(sweep, points, claims, jobs, 1, comm)
         return 0
 

@@ -29,7 +29,7 @@ from mpisim.runs.resume import is_absent
 from mpisim.runs.setup import ProblemCache, Setup
 from mpisim.runs.stop import COMPLETE, STOPPED, StopSignals
 from mpisim.runs.sweep.plan import completed
-from mpisim.runs.sweep.points import Claims, Group, Outcome, Point, Spread, digests_of, stamp_of
+from mpisim.runs.sweep.points import Claims, Group, Outcome, Point, Shard, digests_of, stamp_of
 from mpisim.runs.sweep.progress import Board, PointLines
 
 GO_ON = "the same command continues"
@@ -45,9 +45,10 @@ class Sweep:
     points : all of them, in the order of the plan; rank 0 keeps their status
     signals : that end the sweep
     command, accept : as in `Output`
-    spread : how points are dealt to processes
+    shard : the points that this sweep runs
     group : of several sweeps, this one
     lines : a line for each point
+    separate : whether no points advance together
     """
 
     folder: Path
@@ -55,21 +56,22 @@ class Sweep:
     signals: StopSignals
     command: str
     accept: bool
-    spread: Spread
+    shard: Shard
     group: Group
     lines: PointLines
+    separate: bool = False
 
-    def waiting(self, with_ranks: bool | None) -> list[Point]:
+    def waiting(self, with_ranks: bool | None) -> list[int]:
         """The points to run that ask for ranks, or do not; None: both. None left after a signal."""
         if self.stopped():
             return []
         points = [p for p in self.points if with_ranks in (None, p.ranks is not None)]
-        return [p for p in points if not p.status and self.spread.shard.has(p.number)]
+        return [p.number for p in points if not p.status and self.shard.has(p.number)]
 
     def together(self) -> int:
         """How many points can advance together with others."""
-        alone = self.spread.separate or self.spread.ranks_per_run > 1
-        points = [] if alone else self.waiting(False)
+        numbers = [] if self.separate else self.waiting(False)
+        points = [self.points[number] for number in numbers]
         alike = Counter(point.alike for point in points if point.alike and is_fresh(point))
         return sum(count for count in alike.values() if count > 1)
 
@@ -83,7 +85,7 @@ class Sweep:
 
     def left(self) -> str:
         """How many points are left, and how to go on with them."""
-        sharded = [point for point in self.points if self.spread.shard.has(point.number)]
+        sharded = [point for point in self.points if self.shard.has(point.number)]
         left = sum(not point.status or point.status in STOPPED for point in sharded)
         return f"{left} of {len(sharded)} points are left; {GO_ON}"
 
@@ -115,7 +117,7 @@ def run_points(
             point = on_first(side, lambda: queue.take(lock))
             if point is None:
                 return
-            alone = sweep.spread.separate or comm.size > 1
+            alone = sweep.separate or comm.size > 1
             points = [point] if alone else [point, *queue.take_alike(point, lock)]
             if size != (point.ranks or ranks):  # a rank that slept keeps what others have replaced
                 size, cache = point.ranks or ranks, ProblemCache()
@@ -192,15 +194,15 @@ def _run(
 class Watch:
     """Looks a few times a second whether another group was stopped by a signal.
 
-    A process whose parent, mpirun say, has gone stops as after SIGTERM. Runs on one rank exchange
-    nothing, so MPI would not notice it.
+    A process whose ``parent``, mpirun say, has gone stops as after SIGTERM. Runs on one rank
+    exchange nothing, so MPI would not notice it.
 
     claims : of the sweep
     also : is called each time; returns a signal, too
     """
 
-    def __init__(self, claims: Claims, also: Callable[[], int]):
-        self.claims, self.also, self.parent = claims, also, os.getppid()
+    def __init__(self, claims: Claims, also: Callable[[], int], parent: int):
+        self.claims, self.also, self.parent = claims, also, parent
         self._due = 0.0
 
     def __call__(self) -> int:

@@ -219,9 +219,7 @@ def test_a_folder_that_is_not_shared(tmp_path, claims):
 def test_a_group_stops_with_the_others(parent, also, stop, number, claims):
     if stop:
         claims.stop(stop)
-    watch = Watch(claims, lambda: also)
-    watch.parent = parent
-    assert watch() == number
+    assert Watch(claims, lambda: also, parent)() == number
 
 
 def test_points_take_as_long_as_those_of_their_size():
