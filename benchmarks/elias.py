@@ -22,8 +22,7 @@ def message(d: int) -> Levels:
     sizes = np.floor(isqrt(d) * np.abs(v) / np.linalg.norm(v) + random.uniform(size=d))
     levels = (np.sign(v) * sizes).astype(np.int32)[None]
     precision = Precision(np.dtype("float32"), np.dtype("float64"))
-    form = LevelsForm(d, 1, precision, np.array([float(isqrt(d))]), np.array([0, d]), "elias")
-    return Levels(form, np.ones((1, 1), "f4"), levels)
+    return Levels(LevelsForm.uniform(d, 1, precision, isqrt(d)), np.ones((1, 1), "f4"), levels)
 
 
 def main(path: str) -> None:

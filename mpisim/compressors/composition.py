@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -64,11 +63,16 @@ class Compose(Compressor):
         self.on_device = self._sparse  # coordinates are known before v is looked at
         self.random_length |= self._sparse  # so many are kept by both
         self._sized = inner.form(Draw(Streams(0), "", 0, 0, 0)).sizes is not None
-        # ``inner`` for vectors of k kept coordinates
-        self._inner = cache(lambda k: inner.bind(k, self.n, self.precision))
+        self._inner_of: dict[int, Compressor] = {}
 
     def prepare(self, star: Uplink, problem: Objective) -> None:
         self.outer.prepare(star, problem)
+
+    def _inner(self, k: int) -> Compressor:
+        """``inner`` for vectors of k kept coordinates."""
+        if k not in self._inner_of:
+            self._inner_of[k] = self.inner.bind(k, self.n, self.precision)
+        return self._inner_of[k]
 
     def form(self, draw: Draw) -> ComposedForm | SeededForm:
         return self._both(draw) if self._sparse else self._rounded(draw)

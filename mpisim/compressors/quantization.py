@@ -53,10 +53,11 @@ class Stepped(Compressor):
 
     def form(self, draw: Draw) -> LevelsForm:
         s = self.scales(draw)
-        drawn = s.ndim == 2 and draw.clients is not None  # else it is the same in every round
-        key = draw.workers if s.ndim == 1 else (draw.first, draw.count, drawn)
-        if drawn or key not in self._forms:
-            known = self.d, draw.workers, self.precision, s, self.starts, self.codec
+        known = self.d, draw.workers, self.precision, s, self.starts, self.codec
+        if s.size > 1 and draw.clients is not None:
+            return LevelsForm(*known)
+        key = draw.workers if s.size == 1 else (draw.first, draw.count)  # the same in every round
+        if key not in self._forms:
             self._forms[key] = LevelsForm(*known)
         return self._forms[key]
 

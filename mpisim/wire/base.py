@@ -43,7 +43,8 @@ class Record:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        dataclasses.dataclass(eq=False)(cls)
+        if cls.__module__.startswith("mpisim."):  # plugins decorate their own
+            dataclasses.dataclass(eq=False)(cls)
 
 
 class Packed(Record):

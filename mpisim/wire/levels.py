@@ -23,7 +23,7 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import CodedMessage, Form, KernelMessage, checked
+from mpisim.wire.base import CodedMessage, Form, KernelMessage, Precision, checked
 from mpisim.wire.codecs import CODECS
 from mpisim.wire.codecs.bits import check, check_scales, raw
 
@@ -43,6 +43,13 @@ class LevelsForm(Form):
     codec: str = "elias"
 
     sizes = None  # type: ignore[assignment]
+
+    @classmethod
+    def uniform(
+        cls, d: int, workers: int, precision: Precision, s: float, codec: str = "elias"
+    ) -> LevelsForm:
+        """One norm, and the same s for all coordinates."""
+        return cls(d, workers, precision, np.array([s], np.float64), np.array([0, d]), codec)
 
     @property
     def norms(self) -> int:

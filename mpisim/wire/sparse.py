@@ -118,12 +118,10 @@ class SeededForm(ValuesForm):
 
     def intersection(self, other: SeededForm) -> SeededForm:
         """The coordinates that both keep, times both factors."""
-        mine, others = (  # of worker i's coordinates: d i + j
-            np.repeat(self.d * np.arange(self.workers), form.counts) + form.indices
-            for form in (self, other)
-        )
-        common, first, second = np.intersect1d(mine, others, True, return_indices=True)
-        ptr = np.searchsorted(common, self.d * np.arange(self.workers + 1))
+        ptr = np.zeros(self.workers + 1, np.int64)
+        first, second = np.empty((2, min(self.indices.size, other.indices.size)), np.int64)
+        _common(self.ptr, self.indices, other.ptr, other.indices, ptr, first, second)
+        first, second = first[: ptr[-1]], second[: ptr[-1]]
         factor, other_factor = (
             form.scale[places] if form.scale.size > 1 else form.scale
             for form, places in ((self, first), (other, second))
@@ -138,6 +136,21 @@ def _even_ptr(workers: int, k: int) -> np.ndarray:
     ptr = np.arange(workers + 1) * k
     ptr.flags.writeable = False
     return ptr
+
+
+@njit(cache=True)
+def _common(ptr, indices, other_ptr, other_indices, out_ptr, first, second):
+    """Where ascending rows have the same index, in both; fills ``out_ptr`` (workers + 1,)."""
+    count = 0
+    for i in range(ptr.size - 1):
+        s = other_ptr[i]
+        for t in range(ptr[i], ptr[i + 1]):
+            while s < other_ptr[i + 1] and other_indices[s] < indices[t]:
+                s += 1
+            if s < other_ptr[i + 1] and other_indices[s] == indices[t]:
+                first[count], second[count] = t, s
+                count += 1
+        out_ptr[i + 1] = count
 
 
 class IndexedForm(Form):

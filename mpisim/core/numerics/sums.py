@@ -138,8 +138,17 @@ def rounded(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
     Numbers beyond its range become infinite, without a warning.
     """
-    with np.errstate(all="ignore"):
-        return values.astype(dtype, order="C")
+    if values.dtype == dtype:
+        return values.copy()
+    out = np.empty(values.shape, dtype)
+    _cast(values.ravel(), out.ravel())
+    return out
+
+
+@njit(cache=True)
+def _cast(values, out):
+    for i in range(values.size):
+        out[i] = values[i]
 
 
 @njit(cache=True)

@@ -126,7 +126,11 @@ def require_registered(
     rows and features.
     """
     checked = "sha256 agrees with the registry"
-    what, wanted, same = f"sha256 {digest}", file.sha256, digest == file.sha256
+    what, wanted, same = (
+        f"sha256 {digest} of the uncompressed content",
+        file.sha256,
+        digest == file.sha256,
+    )
     if file.sha256 is None:
         checked = "the registry has no sha256 for it: only rows and features were checked"
         rows, features = measure()

@@ -90,7 +90,9 @@ class Prepared:
                 table = self._parse_again()
                 cache.store(self.cache, table, self.sha256)
         assert table is not None
-        return table.part(start, stop)
+        part = table.part(start, stop)  # a view, which others must not change
+        data, indices, labels = part.data.copy(), part.indices.copy(), part.labels.copy()
+        return dataclasses.replace(part, data=data, indices=indices, labels=labels)
 
     def ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """See `arrange.row_ranges`."""
