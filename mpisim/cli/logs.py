@@ -16,11 +16,11 @@ from mpisim.analysis.formatting import table
 from mpisim.analysis.show import fitted, in_order, run_list
 from mpisim.cli.entry import on_all_ranks, settings_of
 from mpisim.cli.parser import refuse
-from mpisim.comm.fleet import Fleet
+from mpisim.comm.fleet import Fleet, built_fleets
 from mpisim.comm.links import parse as links
 from mpisim.core.errors import InputError
 from mpisim.core.files import write_file
-from mpisim.core.schema import build, require
+from mpisim.core.schema import require
 from mpisim.core.terminal import is_terminal
 from mpisim.runs.experiment import read_toml
 from mpisim.runs.log.reader import Log
@@ -170,7 +170,7 @@ def _fleets(args: argparse.Namespace, logs: list[Log]) -> list[Fleet]:
             raise InputError(f"{text}: has no table [fleet]")
         tables.append(file["fleet"])
     changed = settings_of(args, "fleet", "a fleet")
-    return [build(Fleet, table | changed, "fleet") for table in tables or of_logs(logs)]
+    return built_fleets([table | changed for table in tables or of_logs(logs)])
 
 
 def verify(args: argparse.Namespace) -> int:

@@ -5,6 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from mpisim.comm.clock import SERVER, Clock
+from mpisim.comm.network import Upload
 from mpisim.core.numerics.eigen import packed, solve, triangle_size, unpacked
 from mpisim.core.rng import Draw, Streams
 from mpisim.problems import PROBLEMS
@@ -44,6 +46,25 @@ def test_hessians_are_those_of_the_matrices(form, name):
     quadratic = PROBLEMS["quadratic"](dimension=6, noise=0.2).loaded(3, 0, 3, 1, np.dtype(float))
     first = unpacked(quadratic.hessian_triangles(np.zeros(6))[0], 6)
     assert np.allclose(first, quadratic.hessian(np.zeros(6)).rows(0, 0, 6), rtol=1e-14)
+
+
+def test_clients_update_their_hessians_in_their_own_time(monkeypatch):
+    """The clock is not the server's while H_i moves."""
+    phases, at_update = [], []
+    to, add_to = Clock.to, Upload.add_to
+
+    def phase_of(clock, phase):
+        phases.append(phase)
+        to(clock, phase)
+
+    def update(upload, *args):
+        at_update.append(phases[-1])
+        return add_to(upload, *args)
+
+    monkeypatch.setattr(Clock, "to", phase_of)
+    monkeypatch.setattr(Upload, "add_to", update)
+    run_tables(tables({"name": "fednl", "hessian": RANDK, "stepsize": 1.0}, {"name": "identity"}))
+    assert at_update and SERVER not in at_update
 
 
 def hessians(loop, x):

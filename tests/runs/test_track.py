@@ -58,6 +58,15 @@ def test_a_tracker_gets_every_row_and_the_end(kind, monkeypatch):
     assert len(tool.of(end)) == 1 and "quadratic" in str(tool.calls[:3])
 
 
+def test_wandb_shows_the_project_of_its_variable(monkeypatch):
+    tool = Calls()
+    monkeypatch.setitem(sys.modules, "wandb", tool)
+    for name in ("mpisim", "mine"):
+        mpisim.run(EXPERIMENT, track="wandb")
+        assert tool.of("init")[-1][1]["project"] == name
+        monkeypatch.setenv("WANDB_PROJECT", "mine")
+
+
 @pytest.mark.parametrize("failing", ["init", "log", "finish"])
 def test_a_tracker_that_fails_does_not_end_the_run(failing, monkeypatch, capsys):
     tool = Calls([failing])

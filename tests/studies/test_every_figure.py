@@ -22,7 +22,6 @@ GROWING = ("bits", "framing", "paper", "messages", "oracle", "time_", "simulated
 NAMES = [name for name, *_ in columns(True)]
 NAMES += [name for kind in METRICS.values() for name, *_ in kind.columns]
 NAMES += ["test_loss", "test_grad_norm_sq", "train_accuracy", "test_accuracy"]
-NAMES += ["simulated_seconds"]
 # They need each country and deadline, two steps, 900 rounds, or a minute.
 NOT_BY_HAND = {"fleet-map", "fleet-countries", "fleet-deadline"}
 NOT_BY_HAND |= {"permk-table5", "permk-groups", "fleet-hundred"}
@@ -42,7 +41,8 @@ def log_of(number, point):
     multiple = multiple["theory"] if isinstance(multiple, dict) else multiple
     n = config["problem"].get("workers", 5)
     growing = (number % 7 + 1.0) * (ROUNDS + 1)
-    values = {name: growing if name.startswith(GROWING) else 0.5**ROUNDS for name in NAMES}
+    names = NAMES + ["simulated_seconds"] * ("fleet" in config)
+    values = {name: growing if name.startswith(GROWING) else 0.5**ROUNDS for name in names}
     values |= {name: 0.9 - 0.8 * 0.5**ROUNDS for name in NAMES if name.endswith("accuracy")}
     attrs = {"workers": n, "dimension": 100, "seed": seed, "stepsize": multiple, "status": "done"}
     attrs |= {"method": config["method"]["name"], "compressor": config["compressor"]["name"]}
