@@ -10,9 +10,10 @@ from mpisim.wire.base import Carried, Message
 from mpisim.wire.composed import Composed, Parts
 from mpisim.wire.exponents import Exponents
 from mpisim.wire.factors import CodedValues, exponents
+from mpisim.wire.fewer import Fewer
 from mpisim.wire.levels import Levels
 from mpisim.wire.signs import Points, Signs
-from mpisim.wire.sparse import Explicit, Fewer
+from mpisim.wire.sparse import Explicit
 from mpisim.wire.values import ValuesMessage
 
 

@@ -168,11 +168,7 @@ def over_seeds(logs: Sequence[Log], x: Axis, y: Axis, over: Collection[str] = ()
         return Curve(*runs[0][:2])
     to_x, to_y = (np.log if axis.log else np.asarray for axis in (x, y))
     from_y = np.exp if y.log else np.asarray
-    grid = runs[0][0]
-    if not all(np.array_equal(xs, grid) for xs, *_ in runs):
-        first, last = np.min([(xs[0], xs[-1]) for xs, *_ in runs], axis=0)
-        even = np.geomspace if x.log else np.linspace
-        grid = even(first, last, GRID_POINTS) if first < last else np.array([first])
+    grid = common_grid([xs for xs, *_ in runs], x.log)
     at = to_x(grid)
     rows = [
         to_y(ys)  # of equal x, which may stand still, interpolation would drop rows
@@ -182,6 +178,19 @@ def over_seeds(logs: Sequence[Log], x: Axis, y: Axis, over: Collection[str] = ()
     ]
     mean, spread = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1)
     return Curve(grid, from_y(mean), from_y(mean - spread), from_y(mean + spread))
+
+
+def common_grid(xs: list[np.ndarray], log: bool) -> np.ndarray:
+    """The x of all runs if these are equal; else an even grid.
+
+    The grid begins where the first run begins, and ends where the first run ends.
+    """
+    if all(np.array_equal(x, xs[0]) for x in xs[1:]):
+        return xs[0]
+    first, last = min(x[0] for x in xs), min(x[-1] for x in xs)
+    if first >= last:
+        return np.array([first])
+    return (np.geomspace if log else np.linspace)(first, last, GRID_POINTS)
 
 
 def oversubscribed(logs: Iterable[Log]) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numba import njit
 
 from mpisim.comm.links import SEGMENT, Links, parse
 from mpisim.core.errors import InputError, suggestion
@@ -228,16 +229,21 @@ class Table:
         return values if name == "loss" else exp(values)
 
 
-def interpolated(quantiles: np.ndarray, rows: np.ndarray, score: np.ndarray) -> np.ndarray:
+@njit(cache=True, error_model="numpy")
+def interpolated(quantiles, rows, score):
     """Row ``rows``[i] of the quantiles (countries, 9) at score i, linear in the score between them.
 
     Constant beyond them; shape (clients,).
     """
-    z = np.clip(score, SCORES[0], SCORES[-1])
-    right = np.clip(np.searchsorted(SCORES, z), 1, SCORES.size - 1)
-    share = (z - SCORES[right - 1]) / (SCORES[right] - SCORES[right - 1])
-    low, high = quantiles[rows, right - 1], quantiles[rows, right]
-    return low + share * (high - low)
+    out, last = np.empty(score.size), SCORES.size - 1
+    for i in range(score.size):
+        z, right = min(max(score[i], SCORES[0]), SCORES[last]), 1
+        while right < last and SCORES[right] < z:
+            right += 1
+        share = (z - SCORES[right - 1]) / (SCORES[right] - SCORES[right - 1])
+        low, high = quantiles[rows[i], right - 1], quantiles[rows[i], right]
+        out[i] = low + share * (high - low)
+    return out
 
 
 measured = cache(Table)  # the one table, read when it is first needed

@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.comm import clock
+from mpisim.comm.clock import (
+    COMMUNICATE,
+    COMPRESS,
+    COMPUTE,
+    DECODE,
+    ENCODE,
+    EVALUATE,
+    SERVER,
+    Clock,
+)
 from mpisim.comm.ledger import Ledger
 from mpisim.comm.network import FLAGS, SET_UP, LazyUpload, Network, Upload, compressed
 from mpisim.compressors.base import Compressor
@@ -49,7 +58,7 @@ class Star(Network):
             return self._lazy_sums(upload)[0] / self.n
         message = self.gather(upload)
         if message is None:
-            self.clock.to(clock.COMPUTE)
+            self.clock.to(COMPUTE)
             return self.zeros(upload.compressor.d)
         if self.server.robust:
             rows = self.server.combine(message.decoded(), self._shared_draw("buckets"))
@@ -70,7 +79,7 @@ class Star(Network):
         Off the server ``v`` may be anything of this shape. With ``clients`` only these workers
         receive it, and its bits are charged for each of them.
         """
-        self.clock.to(clock.SERVER)
+        self.clock.to(SERVER)
         sent: Any = None
         if compressor is None:
             form: Any = DenseForm.of(v.shape[-1], self.runs, self.precision)
@@ -80,9 +89,9 @@ class Star(Network):
             sent = compressed(compressor, v[None], draw) if self.is_server else None
             form = sent.form if sent else compressor.form(draw)
         packed = sent.encode() if sent else None
-        self.clock.to(clock.COMMUNICATE)
+        self.clock.to(COMMUNICATE)
         data, sizes = self._broadcast(form, packed)
-        self.clock.to(clock.DECODE)
+        self.clock.to(DECODE)
         message = sent.arrived(packed) if self.ranks == 1 else form.decode(data, sizes)
         message = self._received(message)
         rows = message.decoded()
@@ -94,7 +103,7 @@ class Star(Network):
             self.ledger.down(receivers * payload, receivers * sent)
             if self._observers and compressor is not None:
                 self._report("down", v, decoded)
-        self.clock.to(clock.COMPUTE)
+        self.clock.to(COMPUTE)
         return decoded
 
     def send(
@@ -108,7 +117,7 @@ class Star(Network):
 
         Returns what this rank's receivers decode, shape (m, d). Collective.
         """
-        self.clock.to(clock.SERVER)
+        self.clock.to(SERVER)
         compressor = compressor or self._identity(v.shape[-1])
         draw = self._shared_draw("down", self.n) if draw is None else draw.block(0, self.n)
         form, packed = compressor.form(draw.block(self.first, self.m)), None
@@ -118,11 +127,11 @@ class Star(Network):
             packed, implied = message.encode(), message.form.sizes is not None
             lengths = 0 if implied else LENGTH_BITS * draw.workers
             self.ledger.down(int(message.payload_bits.sum()), 8 * packed.data.size + lengths)
-        self.clock.to(clock.COMMUNICATE)
+        self.clock.to(COMMUNICATE)
         data, sizes = self._scatter(form, packed, draw.clients)
-        self.clock.to(clock.DECODE)
+        self.clock.to(DECODE)
         rows = self._received(form.decode(data, sizes)).decoded()
-        self.clock.to(clock.COMPUTE)
+        self.clock.to(COMPUTE)
         return rows
 
     def flags(self, flags: np.ndarray) -> np.ndarray:
@@ -134,9 +143,9 @@ class Star(Network):
         rows = flags[:, None].astype(self.precision.arithmetic)
         upload = self.compress(self._flag, rows, FLAGS)
         self.gather(upload)
-        self.clock.to(clock.EVALUATE)
+        self.clock.to(EVALUATE)
         senders = np.flatnonzero(self.all_workers(np.asarray(upload.decoded()))[:, 0])
-        self.clock.to(clock.COMPUTE)
+        self.clock.to(COMPUTE)
         return senders
 
     def collect(self, upload: Upload) -> np.ndarray:
@@ -157,23 +166,23 @@ class Star(Network):
 
     def gather(self, upload: Upload) -> Message | None:
         """All workers' messages, decoded, at the server; None on other ranks."""
-        self.clock.to(clock.ENCODE)
+        self.clock.to(ENCODE)
         compressor, draw, form = upload.compressor, upload.draw, upload.message.form
         packed = upload.message.encode()
-        self.clock.to(clock.COMMUNICATE)
+        self.clock.to(COMMUNICATE)
         data, sizes, implied = packed.data, packed.sizes, form.sizes is not None
         if self.ranks > 1:
             if self.is_server and self.m < self.n:
-                self.clock.to(clock.DECODE)  # the server redraws what both sides know
+                self.clock.to(DECODE)  # the server redraws what both sides know
                 form = compressor.form(draw.block(0, self.n))
-                self.clock.to(clock.COMMUNICATE)
+                self.clock.to(COMMUNICATE)
             data, sizes = self._gather(packed, form.sizes, draw.clients)
             if not self.is_server:
                 return None
-        self.clock.to(clock.DECODE)
+        self.clock.to(DECODE)
         here = self.ranks == 1
         message = upload.message.arrived(packed) if here else form.decode(data, sizes)
-        self.clock.to(clock.SERVER)
+        self.clock.to(SERVER)
         bits, paper = message.payload_bits, compressor.paper_bits(message)
         self.ledger.up(bits, paper, sizes, 0 if implied else LENGTH_BITS, draw.clients)
         return message
@@ -243,14 +252,14 @@ class Star(Network):
         totals = np.zeros((self.runs, d), self.precision.arithmetic)
         # blocks over all ranks: the same in every layout
         for start, stop in blocks(self.runs * self.n, d):
-            self.clock.to(clock.COMPUTE)
+            self.clock.to(COMPUTE)
             rows = v.rows(*np.clip([start - self.first, stop - self.first], 0, self.m).tolist())
-            self.clock.to(clock.COMPRESS)
+            self.clock.to(COMPRESS)
             draw = self.draw("dense", np.arange(start, stop))
             message = self.gather(Upload(compressor, draw, compressor.compress(rows, draw)))
             if message is not None:
                 add_by_run(totals, message.decoded(), start, self.n)
-        self.clock.to(clock.SERVER if self.is_server else clock.COMPUTE)
+        self.clock.to(SERVER if self.is_server else COMPUTE)
         return totals
 
     def send_once(self, rows: np.ndarray) -> tuple[int, np.ndarray]:
@@ -263,11 +272,11 @@ class Star(Network):
         self.side.Barrier()
         upload = self.compress(self._identity(rows.shape[1]), rows, SET_UP)
         message = self.gather(upload)
-        self.clock.to(clock.EVALUATE)
+        self.clock.to(EVALUATE)
         return (self.first, upload.decoded()) if message is None else (0, message.decoded())
 
     def _rehearse(self, rows: np.ndarray) -> None:
         """Send ``rows`` once, uncharged, so that `send_once` times an exchange that is warm."""
         stage = copy.copy(self)
-        stage.clock, stage.ledger, stage._observers = clock.Clock(), Ledger(self.n), []
+        stage.clock, stage.ledger, stage._observers = Clock(), Ledger(self.n), []
         stage.gather(stage.compress(stage._identity(rows.shape[1]), rows, SET_UP))

@@ -18,6 +18,18 @@ def stacked(parts: list[Rows]) -> Rows:
 
 
 @njit(cache=True)
+def repeated(ptr, indices, copies):
+    """The CSR rows ``copies`` times, one after another."""
+    m, size = ptr.size - 1, indices.size
+    ends, out = np.empty(copies * m + 1, np.int64), np.empty(copies * size, np.int64)
+    for copy in range(copies):
+        ends[copy * m : (copy + 1) * m] = ptr[:-1] + copy * size
+        out[copy * size : (copy + 1) * size] = indices
+    ends[-1] = copies * size
+    return ends, out
+
+
+@njit(cache=True)
 def shuffle(words, items):
     """Fisher-Yates, one word for each swap; with fewer words, only the first items are drawn."""
     for t in range(words.size):

@@ -203,6 +203,7 @@ class QuantPlus(Fitted):
         beta = self.d / self.n if self.beta is None else self.beta
         require(0 < beta < 2**53, "compressor.beta", beta, "a number above 0 and below 2^53")
         self._beta, self.fixed = float(beta), self.steps == "fixed"
+        self.starts = np.array([0, self.d])
 
     def steps_of(self, diagonal: np.ndarray, n_mu: float) -> np.ndarray:
         if self.fixed:

@@ -10,30 +10,23 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.arrays import to_host
-from mpisim.wire.codecs.bits import round_scales
+from mpisim.wire.codecs.bits import raw, round_into, round_scales
 
 SMALLEST = 2.0**-997  # the inverse of less may overflow
 
 
-@njit(cache=True, forceinline=True)
-def _term(x, scale, squared):
-    y = x * scale
-    return y * y if squared else abs(y)
-
-
 @njit(cache=True)
-def _sum(row, scale, squared):
-    """The sum of (scale v_j)^2, or of |scale v_j|; ``scale`` is a float64."""
+def _one_norm(row):
     a = b = c = e = 0.0
     even = row.size - row.size % 4
     for j in range(0, even, 4):
-        a += _term(row[j], scale, squared)
-        b += _term(row[j + 1], scale, squared)
-        c += _term(row[j + 2], scale, squared)
-        e += _term(row[j + 3], scale, squared)
+        a += abs(np.float64(row[j]))
+        b += abs(np.float64(row[j + 1]))
+        c += abs(np.float64(row[j + 2]))
+        e += abs(np.float64(row[j + 3]))
     total = (a + b) + (c + e)
     for j in range(even, row.size):
-        total += _term(row[j], scale, squared)
+        total += abs(np.float64(row[j]))
     return total
 
 
@@ -42,8 +35,25 @@ def _one_norms(v, starts):
     out = np.empty((v.shape[0], starts.size - 1))
     for i in range(out.shape[0]):
         for b in range(out.shape[1]):
-            out[i, b] = _sum(v[i, starts[b] : starts[b + 1]], 1.0, False)
+            out[i, b] = _one_norm(v[i, starts[b] : starts[b + 1]])
     return out
+
+
+@njit(cache=True)
+def _square_sum(row, scale):
+    a = b = c = e = 0.0
+    even = row.size - row.size % 4
+    for j in range(0, even, 4):
+        p, q = row[j] * scale, row[j + 1] * scale
+        r, s = row[j + 2] * scale, row[j + 3] * scale
+        a += p * p
+        b += q * q
+        c += r * r
+        e += s * s
+    total = (a + b) + (c + e)
+    for j in range(even, row.size):
+        total += (row[j] * scale) ** 2
+    return total
 
 
 @njit(cache=True)
@@ -62,10 +72,10 @@ def _largest(row):
 
 @njit(cache=True)
 def _two_norm(row):
-    norm, largest = np.sqrt(_sum(row, 1.0, True)), _largest(row)
+    norm, largest = np.sqrt(_square_sum(row, 1.0)), _largest(row)
     if 0 < largest < np.inf and not 1e-140 < norm < 1e150:
         scale = max(largest, SMALLEST)
-        norm = scale * np.sqrt(_sum(row, 1 / scale, True))
+        norm = scale * np.sqrt(_square_sum(row, 1 / scale))
     return norm if norm > largest else largest
 
 
@@ -81,6 +91,12 @@ def block_norms(v, starts, euclidean):
             part = v[i, starts[b] : starts[b + 1]]
             out[i, b] = _two_norm(part) if euclidean else _largest(part)
     return out
+
+
+@njit(cache=True)
+def _rounded_norms(v, starts, euclidean, out, unsigned):
+    norms = block_norms(v, starts, euclidean)
+    round_into(norms.reshape(-1), out.reshape(-1), unsigned.reshape(-1), True)
 
 
 def one_norms(v: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -102,7 +118,9 @@ def rounded_norms(v: np.ndarray, starts: np.ndarray, order: str, wire: np.dtype)
     """
     euclidean = order == "2"
     if isinstance(v, np.ndarray):
-        return round_scales(block_norms(np.ascontiguousarray(v), starts, euclidean), wire, up=True)
+        out = np.empty((len(v), starts.size - 1), wire)
+        _rounded_norms(np.ascontiguousarray(v), starts, euclidean, out, raw(out))
+        return out
     from mpisim.core.numerics import tensors
 
     exact = (tensors.two_norms if euclidean else tensors.max_norms)(v, starts)

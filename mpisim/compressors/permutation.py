@@ -19,6 +19,7 @@ from mpisim.compressors.deal import (
     deal_coordinates,
     deal_singles,
     deal_slots,
+    repeated,
     stacked,
 )
 from mpisim.compressors.sparse import SeededCompressor
@@ -87,7 +88,9 @@ class Permuted(SeededCompressor):
         """`deal`, for all runs of an ensemble."""
         draws = draw.of_runs()
         dealt = {one: self.deal(one) for one in dict.fromkeys(draws)}
-        return stacked([dealt[one] for one in draws])
+        if len(dealt) > 1:
+            return stacked([dealt[one] for one in draws])
+        return repeated(*dealt[draws[0]], len(draws))
 
     def _made(self, workers: Any, ptr: np.ndarray, indices: np.ndarray) -> SeededForm:
         scale = self.scale

@@ -48,18 +48,17 @@ class Stepped(Compressor):
         """s = 1 / h: levels per unit of the norm, shape (1,), (d,) or (draw.workers, d)."""
 
     def check(self) -> None:
-        self._forms: dict[Any, LevelsForm] = {}
-        self.starts = np.array([0, self.d])
+        self._forms: dict[tuple[int, int], LevelsForm] = {}
 
     def form(self, draw: Draw) -> LevelsForm:
+        block = draw.first, draw.count
+        if draw.clients is None and block in self._forms:  # the same in every round
+            return self._forms[block]
         s = self.scales(draw)
-        known = self.d, draw.workers, self.precision, s, self.starts, self.codec
-        if s.size > 1 and draw.clients is not None:
-            return LevelsForm(*known)
-        key = draw.workers if s.size == 1 else (draw.first, draw.count)  # the same in every round
-        if key not in self._forms:
-            self._forms[key] = LevelsForm(*known)
-        return self._forms[key]
+        form = LevelsForm(self.d, draw.workers, self.precision, s, self.starts, self.codec)
+        if draw.clients is None:
+            self._forms[block] = form
+        return form
 
     def norms(self, v: np.ndarray) -> np.ndarray:
         """|v_i| of each block as receivers see it, shape (workers, B), wire precision."""
@@ -130,6 +129,10 @@ class Qsgd(Stepped):
     def check(self) -> None:
         super().check()
         self.s = self._s = levels_or_saq(self.s, self.d, self.n)  # copies for other d keep this s
+        self.starts = np.array([0, self.d])
+
+    def form(self, draw: Draw) -> LevelsForm:
+        return LevelsForm.uniform(self.d, draw.workers, self.precision, self._s, self.codec)
 
     def scales(self, draw: Draw) -> np.ndarray:
         return np.array([float(self._s)])
@@ -175,6 +178,7 @@ class SparseDithering(Stepped):
     def check(self) -> None:
         super().check()
         require(2**-80 <= self.nu < 1, "compressor.nu", self.nu, "a number from 2^-80 to below 1")
+        self.starts = np.array([0, self.d])
 
     def scales(self, draw: Draw) -> np.ndarray:
         return np.array([sqrt(self.d / self.nu) / 2])

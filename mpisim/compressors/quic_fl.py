@@ -18,8 +18,8 @@ from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message
 from mpisim.wire.codecs.bits import round_scales
 from mpisim.wire.composed import Rotated, RotatedForm, Sum, SumForm
+from mpisim.wire.fewer import Fewer, FewerForm
 from mpisim.wire.signs import Points, PointsForm
-from mpisim.wire.sparse import Fewer, FewerForm
 
 
 @compressor("quic-fl", "QUIC-FL", {"bits": "b"})

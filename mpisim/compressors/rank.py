@@ -74,9 +74,12 @@ class RankK(Compressor):
                     if len(parts) == 1:
                         parts[0][:] = matrices
                         continue
-                    long, short = parts if a >= b else parts[::-1]
-                    tall = matrices if a >= b else matrices.transpose(0, 2, 1)
-                    long[:], short[:] = factors(np.ascontiguousarray(tall), short.shape[2])
+                    p, q = parts
+                    if a >= b:
+                        p[:], q[:] = factors(matrices, p.shape[2])
+                    else:
+                        turned = np.ascontiguousarray(matrices.transpose(0, 2, 1))
+                        q[:], p[:] = factors(turned, p.shape[2])
         return Factors(form, values)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +17,8 @@ from mpisim.core.schema import require, share_of
 from mpisim.theory import quantization as theory
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message, same
-from mpisim.wire.sparse import Explicit, ExplicitForm, Fewer, FewerForm, Seeded, SeededForm
+from mpisim.wire.fewer import Fewer, FewerForm
+from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
 
 
 class SeededCompressor(Compressor):
@@ -24,8 +26,12 @@ class SeededCompressor(Compressor):
 
     seeded = lazy = on_device = True
 
+    @abstractmethod
+    def form(self, draw: Draw) -> SeededForm:
+        """The coordinates of ``draw``'s workers, and the scale of their values."""
+
     def compress(self, v: np.ndarray | LazyRows, draw: Draw) -> Seeded:
-        return self.form(draw).take(v)  # type: ignore[attr-defined]
+        return self.form(draw).take(v)
 
     def paper_bits(self, message: Message) -> np.ndarray:
         bits, sent = self.precision.bits, message.payload_bits

@@ -191,7 +191,12 @@ def require_plain(value: Any, where: str = "", depth: int = 0) -> None:
             require_plain(inner, where, depth + 1)
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise InputError(f"{where}: an integer of {value.bit_length()} bits; {INTEGERS}")
-    elif isinstance(value, str):
-        kept = value.encode(errors="ignore")  # all but bytes of a command line that are no UTF-8
-        if b"\0" in kept or kept.decode() != value:
-            raise InputError(f"{where}: {value[:40]!r}; allowed: text in UTF-8, without NUL")
+    elif isinstance(value, str) and not _is_plain(value):
+        raise InputError(f"{where}: {value[:40]!r}; allowed: text in UTF-8, without NUL")
+
+
+def _is_plain(text: str) -> bool:
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:  # bytes of the command line that are not UTF-8
+        return False

@@ -14,7 +14,7 @@ from mpisim.core.numerics.sums import add_gram, chosen_rows, squared_norms
 from mpisim.problems import row_kernels, sweeps
 from mpisim.problems.data.arrange import row_numbers, stretches
 from mpisim.problems.data.prepared import Shards
-from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS
+from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS, SOFTMAX
 from mpisim.problems.row_kernels import DENSE, ONES, SPARSE
 
 NO_SUCH_ROW = "a batch names a row that its worker does not have"
@@ -101,7 +101,7 @@ class DesignMatrix:
         ys: np.ndarray | None = None,
         rows: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(losses (m,), gradients (m, d), dots (rows,)) of `row_kernels.sweep`.
+        """(losses (m,), gradients (m, d), dots (rows,)) of `row_kernels.sweep` or `sweeps`.
 
         ``xs`` and ``shift`` (1, d) or (m, d), ``shift`` by default 0, ``scale`` (m,); ``labels``
         (rows,), by default those of the data; ``rows``: ids and bounds, by default all.
@@ -125,10 +125,13 @@ class DesignMatrix:
             return losses, gradients, dots
         if self.copies > 1:
             xs, shift, ys = (self._of_workers(points) for points in (xs, shift, ys))
-        row_kernels.sweep(
-            self.form, kind, want, ids, bounds, self.store,
-            self.labels if labels is None else labels, self.classes,
-            xs, xs[:0] if ys is None else ys, scale, shift, losses, gradients, dots,
+        kernel, what = row_kernels.sweep, kind
+        if kind == SOFTMAX:
+            kernel, what = sweeps.sweep_classes, self.classes
+        kernel(
+            self.form, what, want, ids, bounds, self.store,
+            self.labels if labels is None else labels, xs, xs[:0] if ys is None else ys,
+            scale, shift, losses, gradients, dots,
         )  # fmt: skip
         return losses, gradients, dots
 

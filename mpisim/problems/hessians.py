@@ -44,12 +44,15 @@ class WeightedGram:
         return self.design.squares(self.weights) * self.scale[:, None] + self.shared
 
     def norms(self) -> np.ndarray:
-        different = 1 if self.design.one_copy else self.design.m
-        largest = np.array([self._largest(i) for i in range(different)])
-        return np.zeros(self.design.m) + largest * self.scale[:different] + self.shared
+        if self.design.one_copy:
+            return np.repeat(self._norm(0), self.design.m)
+        return np.array([self._norm(i) for i in range(self.design.m)])
 
     def without_shared(self) -> WeightedGram:
         return dataclasses.replace(self, shared=0.0)
+
+    def _norm(self, i: int) -> float:
+        return self._largest(i) * float(self.scale[i]) + self.shared
 
     def _largest(self, i: int) -> float:
         """The largest eigenvalue of A^T W A, or of W^1/2 A A^T W^1/2, which has the same ones."""

@@ -17,7 +17,8 @@ from mpisim.problems.base import Problem, problem
 from mpisim.problems.data.prepared import Shards
 from mpisim.problems.glm import Glm
 from mpisim.problems.hessians import ClassMatrices, WeightedGram
-from mpisim.problems.loss_kernels import DOTS, PRODUCT, probabilities, sigmoid
+from mpisim.problems.loss_kernels import DOTS, PRODUCT, sigmoid
+from mpisim.problems.sweeps import probabilities
 
 
 class _Logistic(Glm):

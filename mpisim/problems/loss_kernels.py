@@ -1,7 +1,7 @@
 """Compiled loss functions phi of generalized linear models, with their derivatives.
 
-`phi` and `softmax` take a chunk of rows. The compiler turns their loops into vector instructions,
-which it could not do with calls of the C library: hence the exp and log1p below.
+`phi` takes a chunk of rows. The compiler turns its loops into vector instructions, which it could
+not do with calls of the C library: hence the exp and log1p below.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.core.numerics.functions import LN2_HIGH, LN2_LOW, ROOT_2, exp, log_near_1
+from mpisim.core.numerics.functions import LN2_HIGH, LN2_LOW, ROOT_2, log_near_1
 
 LOGISTIC, NONCONVEX, SQUARES, PRODUCT, SOFTMAX = range(5)  # phi; the last one: `softmax`
 LOSS, GRADIENT, DOTS = 1, 2, 4  # what to compute, added up
@@ -83,49 +83,6 @@ def phi(kind, n, z, y, w, loss, want, t, p, s):
     else:
         for j in range(n):
             w[j] = y[j] * z[j]
-
-
-@njit(cache=True, error_model="numpy")
-def softmax(n, z, y, w, loss, scratch):
-    """The same for phi(z) = log sum_c exp(z_c) - z_y: z and w are (C, chunk), y from 0."""
-    classes = z.shape[0]
-    away, t, p, s, ones = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
-    for j in range(n):
-        top = z[:, j].max()
-        loss[j] = top - z[np.int64(y[j]), j]
-        for c in range(classes):
-            away[j * classes + c] = z[c, j] - top
-    exp_minus_abs(n * classes, away, ones, t, p, s)
-    for j in range(n):
-        e = p[j * classes : (j + 1) * classes]
-        total = 0.0
-        for c in range(classes):
-            total += e[c]
-        for c in range(classes):
-            w[c, j] = e[c] / total - (c == y[j])
-        doublings = 0
-        while total > ROOT_2:
-            total *= 0.5
-            doublings += 1
-        loss[j] += doublings * LN2_HIGH + (log_near_1(total - 1) + doublings * LN2_LOW)
-
-
-@njit(cache=True)
-def slopes(kind, n, z, y, w, loss, want, scratch):
-    """`phi` or `softmax` of a chunk: z and w are (C, chunk), scratch (5, C chunk), its last row 1.
-
-    C is 1 for `phi`.
-    """
-    if kind == SOFTMAX:
-        softmax(n, z, y, w, loss, scratch)
-    else:
-        phi(kind, n, z[0], y, w[0], loss, want, scratch[0], scratch[1], scratch[2])
-
-
-def probabilities(z: np.ndarray) -> np.ndarray:
-    """exp(z_c) / sum_c exp(z_c) of each column of z (C, rows)."""
-    e = exp(np.maximum(z - z.max(axis=0), -700))
-    return e / e.sum(axis=0)
 
 
 def sigmoid(z: np.ndarray) -> np.ndarray:

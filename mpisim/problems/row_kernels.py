@@ -12,7 +12,7 @@ from numba import njit
 
 from mpisim.core.numerics.lanes import LANES, add_products, load, reduce, sum_of, zeros
 from mpisim.core.numerics.sums import add_four
-from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS, SOFTMAX, slopes
+from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS, phi
 
 ONES, SPARSE, DENSE = range(3)  # how rows are stored; ONES: sparse, and all stored entries are 1
 
@@ -115,14 +115,10 @@ def add_to(form, ids, indptr, indices, data, dense, w, g):
 
 
 @njit(cache=True)
-def sweep(
-    form, kind, want, ids, bounds, store, labels, classes, xs, ys, scale, shift, losses, grads, dots
-):
+def sweep(form, kind, want, ids, bounds, store, labels, xs, ys, scale, shift, losses, grads, dots):
     """Losses, gradients or dot products of m workers, in one pass over their rows.
 
-    Where ``ys`` has points, phi' at x minus phi' at y stands for phi'. For SOFTMAX a point is a
-    matrix W with a row for each of C classes, z_t = W a_t, and ``dots`` are the classes of the
-    largest z_t.
+    Where ``ys`` has points, phi' at x minus phi' at y stands for phi'.
 
     form, kind, want : how rows are stored (see above); phi and what to compute (`loss_kernels`)
     ids : rows, worker after worker: worker i has ids[bounds[i]:bounds[i + 1]]; uint64
@@ -130,7 +126,6 @@ def sweep(
     store : (indptr, indices, data, dense), all rows; arrays that ``form`` does not use are empty;
         indptr uint64, indices uint32
     labels : y, shape (rows,), float64; for PRODUCT the weights
-    classes : C, 1 but for SOFTMAX; points, shifts and gradients have C times as many coordinates
     xs : one point for all workers, shape (1, d), or one for each, (m, d)
     ys : likewise, or none, shape (0, d); then only gradients may be wanted
     scale : losses = scale * sum of phi; gradients = scale * sum of phi' a + shift; (m,), float64
@@ -138,46 +133,36 @@ def sweep(
     losses (m,), grads (m, d), dots (rows,) : those that ``want`` names are written
     """
     indptr, indices, data, dense = store
-    d = xs.shape[1] // classes
-    chunk = chunk_rows(form, d)
-    buffers, scratch = np.empty((3, classes, chunk)), np.ones((5, classes * chunk))
-    z, w, v = buffers[0], buffers[1], buffers[2]
-    y, loss = np.empty(chunk), np.empty(chunk)
+    chunk = chunk_rows(form, xs.shape[1])
+    buffers = np.empty((8, chunk))
+    z, y, w, loss = buffers[0], buffers[1], buffers[2], buffers[3]
+    t, p, s, v = buffers[4], buffers[5], buffers[6], buffers[7]
     for i in range(bounds.shape[0] - 1):
-        x = xs[i if xs.shape[0] > 1 else 0].reshape(classes, d)
+        x = xs[i if xs.shape[0] > 1 else 0]
         total = 0.0
         if want & GRADIENT:
             grads[i, :] = 0
         for start in range(bounds[i], bounds[i + 1], chunk):
             here = ids[start : min(start + chunk, bounds[i + 1])]
             n = here.shape[0]
-            for c in range(classes):
-                dots_of(form, here, indptr, indices, data, dense, x[c], z[c])
+            dots_of(form, here, indptr, indices, data, dense, x, z)
             if want & DOTS:
                 for j in range(n):
-                    dots[here[j]] = np.argmax(z[:, j]) if kind == SOFTMAX else z[0, j]
+                    dots[here[j]] = z[j]
             if want & (LOSS | GRADIENT):
                 for j in range(n):
                     y[j] = labels[here[j]]
-                slopes(kind, n, z, y, w, loss, want, scratch)
+                phi(kind, n, z, y, w, loss, want, t, p, s)
+            if ys.shape[0] > 0:
+                other = ys[i if ys.shape[0] > 1 else 0]
+                dots_of(form, here, indptr, indices, data, dense, other, z)
+                phi(kind, n, z, y, v, loss, GRADIENT, t, p, s)
+                for j in range(n):
+                    w[j] -= v[j]
             if want & LOSS:
                 total += sum_of(loss, n)
-            if ys.shape[0] > 0:
-                other = ys[i if ys.shape[0] > 1 else 0].reshape(classes, d)
-                for c in range(classes):
-                    dots_of(form, here, indptr, indices, data, dense, other[c], z[c])
-                slopes(kind, n, z, y, v, loss, GRADIENT, scratch)
-                for c in range(classes):
-                    for j in range(n):
-                        v[c, j] = -v[c, j]
-                        if kind != SOFTMAX:
-                            w[c, j] += v[c, j]
             if want & GRADIENT:
-                g = grads[i].reshape(classes, d)
-                for c in range(classes):
-                    add_to(form, here, indptr, indices, data, dense, w[c], g[c])
-                    if kind == SOFTMAX and ys.shape[0] > 0:  # its rows are added twice
-                        add_to(form, here, indptr, indices, data, dense, v[c], g[c])
+                add_to(form, here, indptr, indices, data, dense, w, grads[i])
         if want & LOSS:
             losses[i] = scale[i] * total
         if want & GRADIENT:

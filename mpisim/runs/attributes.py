@@ -88,9 +88,14 @@ class Durations:
     def attributes(self) -> dict[str, float]:
         """The values of `PENDING`, in seconds."""
         total, uncharged = self._now()
-        rehearsal, evaluation = self._rehearsed - self._set_up[1], uncharged - self._rehearsed
-        values = total, self._setup, rehearsal, evaluation, self.path.waited, self._before
-        return dict(zip(PENDING, values, strict=True))
+        return {
+            "seconds_elapsed": total,
+            "seconds_setup": self._setup,
+            "seconds_rehearsal": self._rehearsed - self._set_up[1],
+            "seconds_evaluation": uncharged - self._rehearsed,
+            "seconds_waiting": self.path.waited,
+            "seconds_before": self._before,
+        }
 
     def _now(self) -> tuple[float, float]:
         """All seconds so far, and those that no method is charged for."""

@@ -108,8 +108,7 @@ def _load_file(path: Path) -> None:
         raise InputError(f"there is no file {path}")
     if not path.stat().st_size:
         raise InputError(f"{path}: the file is empty")
-    is_plugin = str(_resolved(stem)) in _loaded
-    if stem in sys.stdlib_module_names or (loaded is not None and not is_plugin):
+    if stem in sys.stdlib_module_names or (loaded is not None and not _is_plugin(stem)):
         raise InputError(f"there is another module {stem!r}; rename the file")
     for name, neighbour in neighbours(path).items():
         if name != stem and name in sys.modules and _resolved(name) != neighbour:
@@ -136,6 +135,11 @@ def _none_left_behind(folder: Path) -> Iterator[None]:
                 DIGESTS.pop(file, None)
                 del sys.modules[name]
         raise
+
+
+def _is_plugin(module: str) -> bool:
+    """Whether a module is a file that was loaded as a plugin."""
+    return str(_resolved(module)) in _loaded
 
 
 @contextmanager

@@ -189,16 +189,18 @@ class ProblemCache:
 
     def __init__(self) -> None:
         self._key: tuple[Any, ...] | None = None
-        self._problem: Any = None
-        self._computed: dict[str, Any] = {}  # constants by their bound, and the minimiser
+        self._problem: Problem | None = None
+        self._constants: dict[Bound, Constants] = {}
+        self._minimiser: tuple[np.ndarray, float] | None = None
 
     def problem(self, experiment: Experiment, blocks: SideChannel) -> Problem:
         """The experiment's problem, loaded for this rank's workers; `InputError` as `load` says."""
         # all starts, not this rank's block alone: ranks that keep a problem must all keep it, or
         # some would skip an exchange that others make
         key = (*problem_key(experiment), blocks.rank, *blocks.starts.tolist())
-        if key != self._key:
-            self._key, self._problem, self._computed = None, None, {}  # free the memory first
+        if self._problem is None or key != self._key:
+            self._problem = self._minimiser = None  # free the memory first
+            self._constants = {}
             block, run = (blocks.n, blocks.first, blocks.m), experiment.run
             self._problem = experiment.problem.loaded(*block, run.seed, run.precision.arithmetic)
             self._key = key
@@ -206,15 +208,17 @@ class ProblemCache:
 
     def constants(self, star: Star, bound: Bound = "sharp") -> Constants:
         """The smoothness constants of the problem; `InputError` if none are known."""
-        if bound not in self._computed:
-            self._computed[bound] = constants(self._problem, star, bound)
-        return self._computed[bound]
+        assert self._problem is not None
+        if bound not in self._constants:
+            self._constants[bound] = constants(self._problem, star, bound)
+        return self._constants[bound]
 
     def minimiser(self, star: Star) -> tuple[np.ndarray, float]:
         """x* and f(x*); `InputError` if the problem is not convex."""
-        if "minimiser" not in self._computed:
-            self._computed["minimiser"] = minimiser(self._problem, star)
-        return self._computed["minimiser"]
+        assert self._problem is not None
+        if self._minimiser is None:
+            self._minimiser = minimiser(self._problem, star)
+        return self._minimiser
 
 
 def problem_key(experiment: Experiment) -> tuple[Any, ...]:

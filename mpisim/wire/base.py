@@ -2,7 +2,8 @@
 
 A `Form` is the common knowledge: dimension, precision, seeded coordinates, how many workers. A
 `Message` holds, worker axis first, what only the sender knows. Encoding is lossless for the
-message: ``form.decode(*message.encode())`` equals the message, bit for bit. Both are `Record`s.
+message: ``form.decode(*message.encode())`` equals the message, bit for bit. Both are made several
+times a round, so their classes are plain dataclasses: a frozen one takes microseconds to make.
 """
 
 from __future__ import annotations
@@ -11,14 +12,13 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
 
 from mpisim.core.errors import WireError
 from mpisim.core.numerics.sums import add_by_run, ordered_sum
-from mpisim.wire.codecs.bits import bytes_for
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,20 +34,8 @@ class Precision:
         return 8 * self.wire.itemsize
 
 
-@dataclass_transform(eq_default=False, field_specifiers=(dataclasses.field,))
-class Record:
-    """All classes derived from this one are dataclasses, without a decorator.
-
-    Several objects are made in a round, so they are plain ones: a frozen one takes microseconds.
-    """
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if cls.__module__.startswith("mpisim."):  # plugins decorate their own
-            dataclasses.dataclass(eq=False)(cls)
-
-
-class Packed(Record):
+@dataclasses.dataclass(eq=False)
+class Packed:
     """Encoded messages of a block of m workers, each padded to bytes, one after another.
 
     data : shape (total bytes,), uint8
@@ -61,7 +49,8 @@ class Packed(Record):
     payload_bits: np.ndarray
 
 
-class Form(Record, ABC):
+@dataclasses.dataclass(eq=False)
+class Form(ABC):
     """What both sides know of the messages of a block of ``workers`` workers in dimension ``d``."""
 
     d: int
@@ -84,7 +73,7 @@ class Form(Record, ABC):
         """
 
 
-class Message(Record, ABC):
+class Message(ABC):
     """The messages of a block of workers; every use of them is of their decoded value."""
 
     form: Form
@@ -126,6 +115,7 @@ class Message(Record, ABC):
         return totals
 
 
+@dataclasses.dataclass(eq=False)
 class CarriedForm(Form):
     """Messages that travel as those of another form, ``inner``.
 
@@ -143,6 +133,7 @@ class CarriedForm(Form):
         return self.message(self, self.inner.decode(data, sizes))
 
 
+@dataclasses.dataclass(eq=False)
 class Carried(Message):
     """``inner``: the messages that travel."""
 
@@ -189,22 +180,12 @@ class KernelMessage(Message):
 
 
 class CodedMessage(Message):
-    """Messages whose sizes the sender may know alone: what was written, or read, is charged.
+    """Messages whose sizes only the sender knows: what was written, or read, is charged.
 
     payload : `payload_bits`, once the messages were written or read
-    framing : bits of each message that are not charged, apart from padding
     """
 
-    framing = 0
-    payload: np.ndarray | None = dataclasses.field(default=None, kw_only=True)
-
-    @abstractmethod
-    def written(self) -> tuple[np.ndarray, np.ndarray]:
-        """The bytes of all messages, each padded to bytes, and the bits of each."""
-
-    def encode(self) -> Packed:
-        data, self.payload = self.written()
-        return Packed(data, bytes_for(self.payload + self.framing), self.payload)
+    payload: np.ndarray | None
 
     @property
     def payload_bits(self) -> np.ndarray:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -105,6 +104,7 @@ class PartsForm(Form):
         return each
 
 
+@dataclasses.dataclass(eq=False)
 class Parts(Message):
     """``parts``: the messages of each part, each of all workers, all on one device."""
 
@@ -160,7 +160,8 @@ class Sum(Parts):
         return sum(others, start=first)
 
 
-class Stratum(NamedTuple):
+@dataclasses.dataclass(eq=False)
+class Stratum:
     """Workers ``rows`` of the block, ascending, all with ``form.d`` coordinates."""
 
     rows: np.ndarray
@@ -211,6 +212,7 @@ class ComposedForm(Form):
         return Composed(self, tuple(messages))
 
 
+@dataclasses.dataclass(eq=False)
 class Composed(Message):
     """``messages``: one for each stratum of the form."""
 
@@ -259,6 +261,7 @@ class Rotated(Carried):
         return x[:, : form.d].astype(form.precision.arithmetic)
 
 
+@dataclasses.dataclass(eq=False)
 class RotatedForm(CarriedForm):
     """Messages of R_i v_i, R_i = H diag(flips_i) / sqrt(D) with Sylvester's Hadamard matrix H.
 
@@ -307,6 +310,7 @@ class Directions(Carried):
         return out
 
 
+@dataclasses.dataclass(eq=False)
 class DirectionsForm(CarriedForm):
     """2^b directions for each worker: t is the normal numbers of the purpose ".../direction t".
 

@@ -10,12 +10,13 @@ The codec "paper" writes 9 bits each, "entropy" what `mpisim.wire.codecs.symbols
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cached_property
 
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import CodedMessage, Form, KernelMessage, checked, same
+from mpisim.wire.base import CodedMessage, Form, KernelMessage, Packed, checked, same
 from mpisim.wire.codecs import bits as buffer
 from mpisim.wire.codecs import entropy
 
@@ -27,6 +28,7 @@ VALUES = np.concatenate([POWERS, -POWERS])
 VALUES[0], VALUES[NAN_CODE] = 0.0, np.nan
 
 
+@dataclasses.dataclass(eq=False)
 class ExponentsForm(Form):
     """Messages of 9 d bits, and their sizes are known; or in the codec "entropy"."""
 
@@ -47,25 +49,34 @@ class ExponentsForm(Form):
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Exponents:
         data, sizes = checked(self, data, sizes)
         if self.codec == "entropy":
-            nothing = np.empty((self.workers, 0), np.uint64)
-            codes, payload = entropy.read_symbols(data, sizes, self.d, nothing, 1)
-            return Exponents(self, codes, payload=payload)
+            raw = entropy.no_numbers(self.workers)
+            return Exponents(self, *entropy.read_symbols(data, sizes, self.d, raw, 1))
         codes = np.empty((self.workers, self.d), np.uint16)
         buffer.check(*_read(data, codes))
-        return Exponents(self, codes, payload=same(self.workers, CODE_BITS * self.d))
+        return Exponents(self, codes)
 
 
+@dataclasses.dataclass(eq=False)
 class Exponents(KernelMessage, CodedMessage):
     """``codes``: shape (m, d), uint16, below 512."""
 
     form: ExponentsForm
     codes: np.ndarray
+    payload: np.ndarray | None = None
 
-    def written(self) -> tuple[np.ndarray, np.ndarray]:
-        form = self.form
-        if form.codec == "entropy":
-            return entropy.write_symbols(self.codes, np.empty((form.workers, 0), np.uint64), 1)
-        return _write(self.codes), same(form.workers, CODE_BITS * form.d)
+    @property
+    def payload_bits(self) -> np.ndarray:
+        if self.form.codec == "entropy":
+            return super().payload_bits
+        return same(self.form.workers, CODE_BITS * self.form.d)
+
+    def encode(self) -> Packed:
+        sizes = self.form.sizes
+        if sizes is None:
+            raw = entropy.no_numbers(self.form.workers)
+            data, self.payload = entropy.write_symbols(self.codes, raw, 1)
+            return Packed(data, buffer.bytes_for(self.payload), self.payload)
+        return Packed(_write(self.codes), sizes, self.payload_bits)
 
     def put(self, rows: np.ndarray, add: bool) -> None:
         _put(rows, add, self.codes, self.form.values)

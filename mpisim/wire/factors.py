@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
@@ -12,11 +13,10 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.numerics.eigen import ROOT_2
-from mpisim.core.numerics.sums import add_by_run
-from mpisim.wire.base import CodedMessage, KernelMessage, Message, checked, same
+from mpisim.wire.base import CodedMessage, KernelMessage, Message, Packed, checked, same
 from mpisim.wire.codecs import entropy
-from mpisim.wire.codecs.bits import UNSIGNED, raw
-from mpisim.wire.values import UINT8, ValuesForm, ValuesMessage
+from mpisim.wire.codecs.bits import UNSIGNED, bytes_for, raw
+from mpisim.wire.values import ValuesForm, ValuesMessage
 
 MEDIAN = 0.6745  # of the size of a normal variable
 Shapes = tuple[tuple[int, int], ...]
@@ -31,7 +31,7 @@ def is_sent_itself(k: int, shape: tuple[int, int]) -> bool:
 class CodedValuesForm(ValuesForm):
     """Codec "entropy": signs and 8 upper bits of exponents are coded, the rest follows."""
 
-    codec = "paper"
+    codec: str
 
     @abstractmethod
     def typical(self, values: np.ndarray) -> np.ndarray:
@@ -54,8 +54,7 @@ class CodedValuesForm(ValuesForm):
         lower = np.empty((self.workers, count), np.uint64)
         codes, payload = entropy.read_symbols(data, sizes, count, lower, self.precision.bits - 9)
         _align(codes, self.typical(self._values(codes, lower)), -1)
-        values = self._values(codes, lower).reshape(self.shape)
-        return self.message(self, values, payload=payload)
+        return self.message(self, self._values(codes, lower).reshape(self.shape), payload)
 
     def _values(self, codes: np.ndarray, lower: np.ndarray) -> np.ndarray:
         """Floats of their upper and lower bits."""
@@ -69,21 +68,31 @@ def exponents(values: np.ndarray) -> np.ndarray:
     return (raw(values) >> shift & np.uint64(255)).astype(np.int64)
 
 
-class CodedValues(CodedMessage, ValuesMessage):
+@dataclasses.dataclass(eq=False)
+class CodedValues(ValuesMessage, CodedMessage):
     """Messages of a `CodedValuesForm`."""
+
+    payload: np.ndarray | None = None
+
+    @property
+    def payload_bits(self) -> np.ndarray:
+        if self.form.codec == "entropy":
+            return CodedMessage.payload_bits.fget(self)  # type: ignore[attr-defined]
+        return self.form.payload_bits
 
     arrived = Message.arrived
 
-    def written(self) -> tuple[np.ndarray, np.ndarray]:
+    def encode(self) -> Packed:
         if self.form.codec != "entropy":
-            return self.values.ravel().view(UINT8), self.form.payload_bits
+            return super().encode()
         low = np.uint64(self.form.precision.bits - 9)
         shape = self.form.workers, prod(self.form.shape[1:])
         numbers = raw(self.values).astype(np.uint64).reshape(shape)
         codes = (numbers >> low).astype(np.uint16)
         _align(codes, self.form.typical(self.values.reshape(shape)), 1)
         lower = numbers & ((np.uint64(1) << low) - np.uint64(1))
-        return entropy.write_symbols(codes, lower, int(low))
+        data, self.payload = entropy.write_symbols(codes, lower, int(low))
+        return Packed(data, bytes_for(self.payload), self.payload)
 
 
 @njit(cache=True)
@@ -107,6 +116,7 @@ def _align(codes, typical, side):
                 row[j] = (row[j] & 256) | moved
 
 
+@dataclasses.dataclass(eq=False)
 class Factors(KernelMessage, CodedValues):
     """``values``: shape (m, values of a message)."""
 
@@ -120,13 +130,13 @@ class Factors(KernelMessage, CodedValues):
         start, parts = 0, self.form.parts(self.in_arithmetic())
         for (a, b), matrices in zip(self.form.shapes, parts, strict=True):
             if len(matrices) == 1:
-                x = matrices[0].reshape(-1, a * b)
-                add_by_run(rows[:, start : start + a * b], x, 0, len(x) // max(1, len(rows)))
+                _add_matrices(rows, start, np.ascontiguousarray(matrices[0]))
             else:
                 _add_products(rows, start, *map(np.ascontiguousarray, matrices))
             start += a * b
 
 
+@dataclasses.dataclass(eq=False)
 class FactorsForm(CodedValuesForm):
     """Matrices of the given ``shapes`` and of rank k at most, one after another.
 
@@ -197,6 +207,17 @@ def _typical_sizes(p, length):
 
 
 @njit(cache=True)
+def _add_matrices(rows, start, x):
+    """rows[i, start:] += x_i, row by row."""
+    m, a, b = x.shape
+    for i in range(m):
+        to = i * rows.shape[0] // m
+        for j in range(a):
+            for c in range(b):
+                rows[to, start + j * b + c] += x[i, j, c]
+
+
+@njit(cache=True)
 def _add_products(rows, start, p, q):
     """rows[i, start:] += p_i q_i^T, row by row, each sum over the rank in its order."""
     m, a, r = p.shape
@@ -223,6 +244,7 @@ class Spectral(CodedValues):
         return out
 
 
+@dataclasses.dataclass(eq=False)
 class SpectralForm(CodedValuesForm):
     """``k`` pairs of a matrix with ``side`` rows, d = side (side + 1) / 2."""
 

@@ -18,16 +18,18 @@ entropy coder with the message's own frequencies.
 
 from __future__ import annotations
 
-from functools import cached_property
+import dataclasses
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import CodedMessage, Form, KernelMessage, Precision, checked
+from mpisim.wire.base import CodedMessage, Form, KernelMessage, Packed, Precision, checked
 from mpisim.wire.codecs import CODECS
-from mpisim.wire.codecs.bits import check, check_scales, raw
+from mpisim.wire.codecs.bits import bytes_for, check, check_scales, raw
 
 
+@dataclasses.dataclass(eq=False)
 class LevelsForm(Form):
     """What is known of quantized vectors; only the sender knows the sizes.
 
@@ -45,10 +47,11 @@ class LevelsForm(Form):
     sizes = None  # type: ignore[assignment]
 
     @classmethod
+    @lru_cache(maxsize=64)
     def uniform(
         cls, d: int, workers: int, precision: Precision, s: float, codec: str = "elias"
     ) -> LevelsForm:
-        """One norm, and the same s for all coordinates."""
+        """One norm, and the same s for all coordinates: made once, the same in every round."""
         return cls(d, workers, precision, np.array([s], np.float64), np.array([0, d]), codec)
 
     @property
@@ -89,9 +92,10 @@ class LevelsForm(Form):
         unsigned, bits = raw(norms), self.precision.bits
         check(*decode(data, sizes, bits, *self.steps, unsigned, levels, payload))
         check_scales(unsigned)
-        return Levels(self, norms, levels, payload=payload)
+        return Levels(self, norms, levels, payload)
 
 
+@dataclasses.dataclass(eq=False)
 class Levels(KernelMessage, CodedMessage):
     """Quantized vectors of a block of workers.
 
@@ -102,11 +106,15 @@ class Levels(KernelMessage, CodedMessage):
     form: LevelsForm
     norms: np.ndarray
     levels: np.ndarray
+    payload: np.ndarray | None = None
 
-    def written(self) -> tuple[np.ndarray, np.ndarray]:
-        form, payload = self.form, np.empty(len(self.levels), np.int64)
-        levels = raw(self.norms), form.precision.bits, self.levels
-        return CODECS[form.codec].encode(*levels, *form.steps, payload), payload
+    def encode(self) -> Packed:
+        payload = np.empty(len(self.levels), np.int64)
+        encode = CODECS[self.form.codec].encode
+        norms, bits = raw(self.norms), self.form.precision.bits
+        data = encode(norms, bits, self.levels, *self.form.steps, payload)
+        self.payload = payload
+        return Packed(data, bytes_for(payload), payload)
 
     def put(self, rows: np.ndarray, add: bool) -> None:
         form, top = self.form, self.form.top

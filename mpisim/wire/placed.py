@@ -8,10 +8,11 @@ row i is.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -44,6 +45,7 @@ def placed(message: Message, device: Any) -> Message:
     return Scattered(message, device, arrays)
 
 
+@dataclasses.dataclass(eq=False)
 class Placed(Carried):
     """``inner`` crosses, and is decoded on the host; decoded vectors are tensors on ``device``."""
 
@@ -139,7 +141,8 @@ def exponents(host: Exponents, device: Any, codes: torch.Tensor) -> Row:
     return lambda i: (ALL, values.index_select(0, codes[i].int()))
 
 
-class Kind(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Kind:
     """How a kind of message is decoded on a device.
 
     arrays : what of a message on the host is copied, as `row` takes it

@@ -10,6 +10,8 @@ code with frequencies that both sides know, where the scale stands last.
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 from numba import njit
 
@@ -24,12 +26,13 @@ from mpisim.wire.base import (
     same,
 )
 from mpisim.wire.codecs import entropy
-from mpisim.wire.codecs.bits import ENTROPY, PADDING, check, check_scales, raw
+from mpisim.wire.codecs.bits import ENTROPY, PADDING, bytes_for, check, check_scales, raw
 
 ONES = 0x7F  # the padding of a flag's byte
 STRETCH = 1 << 15  # coordinates packed together so that they stay in cache, a multiple of 8
 
 
+@dataclasses.dataclass(eq=False)
 class SignsForm(Form):
     """Sizes are known: the scales and ceil(d / 8) bytes.
 
@@ -83,6 +86,7 @@ class SignsForm(Form):
         return Signs(self, scales, np.ascontiguousarray(rows[:, first:]))
 
 
+@dataclasses.dataclass(eq=False)
 class Signs(KernelMessage):
     """Scaled signs of a block of workers.
 
@@ -144,6 +148,7 @@ def _add_row(row, scales, starts, bits):
             row[j] += _value(bits, j, scale)
 
 
+@dataclasses.dataclass(eq=False)
 class PointsForm(Form):
     """Messages of a scale and a point for each coordinate.
 
@@ -169,7 +174,7 @@ class PointsForm(Form):
         signs = self.inner.decode(data, sizes)
         bits = np.unpackbits(signs.bits, axis=1, count=self.inner.d)
         which = bits.reshape(self.workers, self.d, self.places.size) @ (1 << self.places)
-        return Points(self, signs.scales, which, payload=signs.payload_bits)
+        return Points(self, signs.scales, which)
 
     def _read(self, data: np.ndarray, sizes: np.ndarray) -> Points:
         data, sizes = checked(self, data, sizes)
@@ -181,27 +186,35 @@ class PointsForm(Form):
         if not sides.all():
             check(int((sides == 0).any(axis=1).argmax()), ENTROPY)
         half = self.points.size >> 1
-        which = half + np.where(codes > 255, -sides, sides - 1)
-        return Points(self, scales, which, payload=payload)
+        return Points(self, scales, half + np.where(codes > 255, -sides, sides - 1), payload)
 
 
+@dataclasses.dataclass(eq=False)
 class Points(CodedMessage):
     """Scales (m, 1), wire precision, and which point each coordinate has, (m, d), int64."""
 
     form: PointsForm
     scales: np.ndarray
     which: np.ndarray
+    payload: np.ndarray | None = None
 
-    def written(self) -> tuple[np.ndarray, np.ndarray]:
+    @property
+    def payload_bits(self) -> np.ndarray:
+        form = self.form
+        if form.shares:
+            return super().payload_bits
+        return same(form.workers, 8 * form.inner.scale_bytes + form.inner.d)
+
+    def encode(self) -> Packed:
         form = self.form
         if not form.shares:
             bits = (self.which[:, :, None] >> form.places & 1).reshape(-1, form.inner.d)
-            packed = form.inner.pack(self.scales, -bits).encode()
-            return packed.data, packed.payload_bits
+            return form.inner.pack(self.scales, -bits).encode()
         above = self.which - (form.points.size >> 1)
         codes = np.where(above < 0, 256 - above, 1 + above).astype(np.uint16)
         scales, low = raw(self.scales), form.precision.bits - 1  # all but the signs
-        return entropy.write_symbols(codes, scales, low, form.shares)
+        data, self.payload = entropy.write_symbols(codes, scales, low, form.shares)
+        return Packed(data, bytes_for(self.payload), self.payload)
 
     def decoded(self) -> np.ndarray:
         kind = self.form.precision.arithmetic
@@ -209,16 +222,23 @@ class Points(CodedMessage):
             return self.scales.astype(kind) * self.form.points.astype(kind)[self.which]
 
 
-class FlagsForm(SignsForm):
-    """A bit from each worker, d = 1: a sign without a scale, in a byte with ones after it."""
+@dataclasses.dataclass(eq=False)
+class FlagsForm(Form):
+    """A bit from each worker, d = 1: a byte, with the bit in front and ones after it."""
 
-    def __post_init__(self) -> None:
-        self.starts, self.layers = np.zeros(1, np.int64), 0
+    @property
+    def sizes(self) -> np.ndarray:
+        return same(self.workers, 1)
 
-    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Flags:  # type: ignore[override]
-        return Flags(self, super().decode(data, sizes).bits[:, 0] > ONES)
+    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Flags:
+        data, _ = checked(self, data, sizes)
+        wrong = data & ONES != ONES
+        if wrong.any():
+            check(int(wrong.argmax()), PADDING)
+        return Flags(self, data > ONES)
 
 
+@dataclasses.dataclass(eq=False)
 class Flags(Message):
     """flags : the bits, shape (workers,), bool"""
 

@@ -4,12 +4,12 @@
 TopK's: one flag bit (framing), k indices in the shorter of the two index codes (0: fixed width,
 ceil(log2 d) bits each, also when both have the same length; 1: Elias gaps), k values, and ones up
 to the next byte. With the codec "entropy" all indices take log2 C(d, k) bits:
-`mpisim.wire.codecs.places`. `Fewer` has at most K coordinates: their number, in the bits of K, is
-in front.
+`mpisim.wire.codecs.places`.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -21,6 +21,7 @@ from mpisim.wire.base import (
     CodedMessage,
     Form,
     KernelMessage,
+    Packed,
     Precision,
     checked,
     pack_tensors,
@@ -62,6 +63,7 @@ def _sum(total, indices, values, scale):
         total[indices[t]] += kind(scale[t if many else 0]) * kind(values[t])
 
 
+@dataclasses.dataclass(eq=False)
 class SeededForm(ValuesForm):
     """Coordinates drawn from shared randomness, as the rows of a CSR matrix: `of`, `of_rows`.
 
@@ -76,10 +78,7 @@ class SeededForm(ValuesForm):
     ptr: np.ndarray
     indices: np.ndarray
     scale: np.ndarray
-
-    @cached_property
-    def sizes(self) -> np.ndarray:  # type: ignore[override]
-        return self.counts * self.precision.wire.itemsize
+    sizes: np.ndarray
 
     @classmethod
     def of(
@@ -91,14 +90,15 @@ class SeededForm(ValuesForm):
         scale: float | np.ndarray,
     ) -> SeededForm:
         """The form with these rows; ``scale`` is one number, or one for each value."""
-        return cls(d, ptr.size - 1, precision, ptr, indices, np.asarray(scale).reshape(-1))
+        scale, sizes = np.asarray(scale).reshape(-1), np.diff(ptr) * precision.wire.itemsize
+        return cls(d, ptr.size - 1, precision, ptr, indices, scale, sizes)
 
     @classmethod
     def of_rows(cls, d: int, precision: Precision, rows: np.ndarray, scale: float) -> SeededForm:
         """The same number of coordinates for each worker: ``rows``, shape (workers, k), int64."""
         m, k = rows.shape
-        form = cls(d, m, precision, _even_ptr(m, k), rows.reshape(-1), np.array([scale]))
-        form.sizes = same(m, k * precision.wire.itemsize)
+        sizes, factor = same(m, k * precision.wire.itemsize), np.array([scale])
+        form = cls(d, m, precision, _even_ptr(m, k), rows.reshape(-1), factor, sizes)
         form.payload_bits = same(m, k * precision.bits)
         return form
 
@@ -153,6 +153,7 @@ def _common(ptr, indices, other_ptr, other_indices, out_ptr, first, second):
         out_ptr[i + 1] = count
 
 
+@dataclasses.dataclass(eq=False)
 class IndexedForm(Form):
     """Coordinates that the worker chose; only the sender knows the sizes.
 
@@ -166,50 +167,57 @@ class IndexedForm(Form):
 
     sizes = None  # type: ignore[assignment]
 
+    @cached_property
+    def scales(self) -> np.ndarray:
+        """``scale``, shape (1,)."""
+        return np.array([self.scale])
+
     @property
     def widths(self) -> tuple[int, int, int]:
         """Bits of the number of coordinates (0: it is k), an index in the fixed code, a value."""
         return 0, (self.d - 1).bit_length(), self.precision.bits
 
-    def decode_rows(self, data: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, ...]:
-        """How many coordinates each worker sent, indices, values, and payload bits."""
-        data, sizes = checked(self, data, sizes)
+    def encode_rows(self, ptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> Packed:
+        """Worker i sends ``indices`` and ``values`` from ptr[i] to ptr[i+1] - 1."""
         head, width, bits = self.widths
-        # no more than the bytes have room for
-        most = min(self.workers * self.k, 8 * data.size // bits)
-        indices, values = np.empty(most, np.int64), np.empty(most, self.precision.wire)
+        where = ptr, indices, buffer.raw(values)
+        if self.codec == "entropy":
+            return Packed(*places.write(*where, self.d, head == 0, bits))
+        return Packed(*write(*where, head, width, bits))
+
+    def decode_rows(
+        self, data: np.ndarray, sizes: np.ndarray, indices: np.ndarray, values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """How many coordinates each worker sent, and payload bits; fills the other two."""
+        head, width, bits = self.widths
         counts, payload = np.empty((2, self.workers), np.int64)
         where = data, sizes, counts, indices, buffer.raw(values), payload, self.k, self.d
         if self.codec == "entropy":
             buffer.check(*places.read(*where, head == 0, bits))
         else:
             buffer.check(*read(*where, head, width, bits))
-        return counts, indices, values, payload
+        return counts, payload
 
 
 class Indexed(KernelMessage, CodedMessage):
-    """Messages of an `IndexedForm`: ``ptr``, and ``indices`` and ``values``, flat or not."""
+    """Messages of an `IndexedForm`, whose methods take ``indices`` and ``values`` flat."""
 
     form: Any
+    ptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
 
-    @property
-    def framing(self) -> int:  # type: ignore[override]
-        return int(self.form.codec != "entropy")
+    def encode(self) -> Packed:
+        packed = self.form.encode_rows(self.ptr, self.indices.ravel(), self.values.ravel())
+        self.payload = packed.payload_bits
+        return packed
 
-    def written(self: Any) -> tuple[np.ndarray, np.ndarray]:
-        head, width, bits = self.form.widths
-        where = self.ptr, self.indices.ravel(), buffer.raw(self.values.ravel())
-        if self.form.codec == "entropy":
-            return places.write(*where, self.form.d, head == 0, bits)
-        return write(*where, head, width, bits)
+    def put(self, rows: np.ndarray, add: bool) -> None:
+        _put(rows, add, self.ptr, self.indices.ravel(), self.values.ravel(), self.form.scales)
 
-    def put(self: Any, rows: np.ndarray, add: bool) -> None:
-        scale = np.array([self.form.scale])
-        _put(rows, add, self.ptr, self.indices.ravel(), self.values.ravel(), scale)
-
-    def total(self: Any) -> np.ndarray:
+    def total(self) -> np.ndarray:
         total = np.zeros(self.form.d, self.form.precision.arithmetic)
-        _sum(total, self.indices.ravel(), self.values.ravel(), np.array([self.form.scale]))
+        _sum(total, self.indices.ravel(), self.values.ravel(), self.form.scales)
         return total
 
 
@@ -225,11 +233,18 @@ class ExplicitForm(IndexedForm):
         return Explicit(self, indices, values.reshape(indices.shape))
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Explicit:
-        _, indices, values, payload = self.decode_rows(data, sizes)
-        rows = indices.reshape(-1, self.k), values.reshape(-1, self.k)
-        return Explicit(self, *rows, payload=payload)
+        data, sizes = checked(self, data, sizes)
+        _, width, bits = self.widths
+        least = -(-self.k * (bits + (0 if self.codec == "entropy" else min(1, width))) // 8)
+        if data.size < self.workers * least:  # before any memory is taken
+            buffer.check(int((sizes < least).argmax()), buffer.SHORT)
+        indices = np.empty((self.workers, self.k), np.int64)
+        values = np.empty((self.workers, self.k), self.precision.wire)
+        _, payload = self.decode_rows(data, sizes, indices.ravel(), values.ravel())
+        return Explicit(self, indices, values, payload)
 
 
+@dataclasses.dataclass(eq=False)
 class Explicit(Indexed):
     """The message of k coordinates.
 
@@ -240,46 +255,22 @@ class Explicit(Indexed):
     form: ExplicitForm
     indices: np.ndarray
     values: np.ndarray
+    payload: np.ndarray | None = None
 
     @property
-    def ptr(self) -> np.ndarray:
+    def ptr(self) -> np.ndarray:  # type: ignore[override]
         return _even_ptr(*self.indices.shape)
-
-
-class FewerForm(IndexedForm):
-    """At most ``k`` coordinates of each worker."""
-
-    @property
-    def widths(self) -> tuple[int, int, int]:
-        return self.k.bit_length(), *super().widths[1:]
-
-    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Fewer:
-        counts, indices, values, payload = self.decode_rows(data, sizes)
-        ptr = np.concatenate([[0], np.cumsum(counts)])
-        return Fewer(self, ptr, indices[: ptr[-1]], values[: ptr[-1]], payload=payload)
-
-
-class Fewer(Indexed):
-    """Worker i sends the coordinates ``indices[ptr[i]:ptr[i+1]]``, ascending, and their values.
-
-    ptr : (workers + 1,), int64; indices : (ptr[-1],), int64; values : likewise, wire precision
-    """
-
-    form: FewerForm
-    ptr: np.ndarray
-    indices: np.ndarray
-    values: np.ndarray
 
 
 @njit(cache=True)
 def write(ptr, indices, raw, head, width, bits):
-    """(bytes of all messages, payload bits of each).
+    """(bytes of all messages, bytes of each, payload bits of each).
 
     Worker i sends ``indices`` and ``raw`` values from ptr[i] to ptr[i+1] - 1; their number goes
     ahead in ``head`` bits, unless these are 0.
     """
     m, pos = ptr.size - 1, 0
-    payload = np.empty(m, np.int64)
+    payload, sizes = np.empty(m, np.int64), np.empty(m, np.int64)
     words = buffer.new_words(m * (8 + head) + indices.size * (width + bits))
     for i in range(m):
         row, start = indices[ptr[i] : ptr[i + 1]], pos
@@ -294,7 +285,8 @@ def write(ptr, indices, raw, head, width, bits):
         pos = buffer.put_all(words, pos, raw[ptr[i] : ptr[i + 1]], bits)
         payload[i] = pos - start - 1
         pos = buffer.pad(words, pos)
-    return buffer.to_bytes(words, pos // 8), payload
+        sizes[i] = (pos - start) // 8
+    return buffer.to_bytes(words, pos // 8), sizes, payload
 
 
 @njit(cache=True)

@@ -6,6 +6,7 @@ and eigenvectors.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
@@ -27,18 +28,20 @@ class ValuesForm(Form):
     """
 
     message: ClassVar[Callable[..., Any]]
-    shape: ClassVar[Any] = (-1,)
+    shape: Any = (-1,)
+    sizes: Any = None
 
     @cached_property
     def payload_bits(self) -> np.ndarray:
         """Those of its messages, which have neither headers nor padding."""
-        return 8 * np.asarray(self.sizes)
+        return 8 * self.sizes
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Any:
         data, _ = checked(self, data, sizes)
         return self.message(self, data.view(self.precision.wire).reshape(self.shape))
 
 
+@dataclasses.dataclass(eq=False)
 class ValuesMessage(Message):
     """``values``: worker axis first, C order, wire precision; any float is allowed."""
 
@@ -64,7 +67,8 @@ class ValuesMessage(Message):
 class Dense(ValuesMessage):
     """``values``: shape (m, d)."""
 
-    decoded = ValuesMessage.in_arithmetic
+    def decoded(self) -> np.ndarray:
+        return self.values.astype(self.form.precision.arithmetic, copy=False)
 
     def total(self) -> np.ndarray:
         precision, rows = self.form.precision, self.values
@@ -111,6 +115,7 @@ class Synthesized(ValuesMessage):
         return out
 
 
+@dataclasses.dataclass(eq=False)
 class SynthesisForm(ValuesForm):
     """Combinations of given rows: the coefficients travel, both sides know whose rows they are for.
 

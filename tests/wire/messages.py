@@ -10,9 +10,10 @@ from mpisim.wire.codecs import CODECS
 from mpisim.wire.composed import Sum, SumForm
 from mpisim.wire.exponents import Exponents, ExponentsForm
 from mpisim.wire.factors import Factors, FactorsForm, Spectral, SpectralForm
+from mpisim.wire.fewer import Fewer, FewerForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.signs import Flags, FlagsForm, Points, PointsForm, SignsForm
-from mpisim.wire.sparse import Explicit, ExplicitForm, Fewer, FewerForm, Seeded, SeededForm
+from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
 from mpisim.wire.values import Dense, DenseForm
 from tests.wire import string_elias
 
@@ -79,11 +80,6 @@ def random_message(
     return _levels(kind, rng, d, m, precision)
 
 
-def uniform(d: int, m: int, precision: Precision, s: float, codec: str = "elias") -> LevelsForm:
-    """One norm, and the same s for all coordinates."""
-    return LevelsForm(d, m, precision, np.array([float(s)]), np.array([0, d]), codec)
-
-
 def _subsets(rng, d, counts) -> tuple[np.ndarray, np.ndarray]:
     """So many coordinates of each worker: where they start, and ascending indices."""
     rows = [np.sort(rng.choice(d, k, replace=False)) for k in counts]
@@ -93,7 +89,7 @@ def _subsets(rng, d, counts) -> tuple[np.ndarray, np.ndarray]:
 def _levels(kind, rng, d, m, precision) -> Levels:
     codec = kind.split()[0] if kind.split()[0] in CODECS else "elias"
     s = float(rng.choice([1, 3, 200, 70000, 2**31 - 1]))
-    form = uniform(d, m, precision, s, codec)
+    form = LevelsForm.uniform(d, m, precision, s, codec)
     if kind != "levels":
         starts = np.array([0, d // 3, d // 3, d - d // 4, d])
         steps = rng.uniform(0.2, 300, d if kind == "block levels" else (m, d))

@@ -9,8 +9,7 @@ import pytest
 from mpisim.analysis.card_bits import entropies
 from mpisim.testing import SINGLE
 from mpisim.wire.codecs import entropy
-from mpisim.wire.levels import Levels
-from tests.wire.messages import uniform
+from mpisim.wire.levels import Levels, LevelsForm
 from tests.wire.test_ans import DENSE, RNG, TERNARY, VECTORS, M, compressed, order_0
 
 
@@ -51,7 +50,7 @@ def mutual_information(d: int, shares: np.ndarray) -> float:
 def test_a_code_without_the_share_of_zeros_pays_for_it(d):
     """Ternary messages, up to 1 / sqrt(d) levels that are not zero, the most of any vector."""
     shares = np.geomspace(1 / 4, 1, 12) / d**0.5
-    form, beyond = uniform(d, 400, SINGLE, 1.0, "entropy"), []
+    form, beyond = LevelsForm.uniform(d, 400, SINGLE, 1.0, "entropy"), []
     for p in shares:
         levels = (RNG.random((400, d)) < p) * RNG.choice(np.array([-1, 1], np.int32), (400, d))
         bits = Levels(form, np.ones((400, 1), np.float32), levels).encode().payload_bits.mean()

@@ -14,7 +14,7 @@ from mpisim.wire.codecs.elias import omega_bits, put_omega, read_omega
 from mpisim.wire.levels import Levels, LevelsForm
 from tests.helpers import some_of
 from tests.wire import string_elias
-from tests.wire.messages import refused, uniform
+from tests.wire.messages import refused
 
 
 def message(rows, codec, s=1e6, precision=SINGLE, starts=None) -> Levels:
@@ -93,13 +93,13 @@ def test_long_vectors_are_cut_into_stretches():
     ],
 )
 def test_e1_messages_that_are_refused(bits, match):
-    refused(uniform(10, 1, SINGLE, 4, "e1"), bits, match)
+    refused(LevelsForm.uniform(10, 1, SINGLE, 4, "e1"), bits, match)
 
 
 def test_levels_of_the_entropy_coder_are_checked():
     sent = message([[0, 3, 0, -1]], "entropy")
     packed = sent.encode()
-    small = uniform(4, 1, SINGLE, 2, "entropy")
+    small = LevelsForm.uniform(4, 1, SINGLE, 2, "entropy")
     with pytest.raises(WireError):
         small.decode(packed.data, packed.sizes)
     zero = Levels(sent.form, np.zeros((1, 1), np.float32), sent.levels).encode()

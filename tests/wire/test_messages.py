@@ -11,13 +11,14 @@ from mpisim.core.errors import WireError
 from mpisim.testing import SINGLE
 from mpisim.wire.base import Precision
 from mpisim.wire.exponents import ExponentsForm
-from mpisim.wire.levels import Levels
+from mpisim.wire.fewer import FewerForm
+from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.signs import STRETCH, FlagsForm, SignsForm
-from mpisim.wire.sparse import Explicit, ExplicitForm, FewerForm
+from mpisim.wire.sparse import Explicit, ExplicitForm
 from tests.helpers import some_of
 from tests.trials.messages import ALL, check, corrupted, pair
 from tests.wire import string_elias
-from tests.wire.messages import KINDS, PRECISIONS, contents, random_message, refused, uniform
+from tests.wire.messages import KINDS, PRECISIONS, contents, random_message, refused
 
 each_kind = pytest.mark.parametrize("kind", KINDS)
 seeds = st.integers(0, 2**32)
@@ -93,7 +94,9 @@ def test_levels_bytes_of_the_string_coder():
     levels[0, 1:6000] = 0  # a gap beyond the tables
     levels[1] = rng.integers(-2, 3, 9000)
     levels[2, 17] = -123_456_789
-    message = Levels(uniform(9000, 3, SINGLE, 2**30), np.float32([[1], [2], [3]]), levels)
+    message = Levels(
+        LevelsForm.uniform(9000, 3, SINGLE, 2**30), np.float32([[1], [2], [3]]), levels
+    )
     packed = message.encode()
     words = [format(struct.unpack(">I", struct.pack(">f", i + 1))[0], "032b") for i in range(3)]
     words = [w + string_elias.triples(row) for w, row in zip(words, levels, strict=True)]
@@ -119,7 +122,7 @@ NORM = format(struct.unpack(">I", struct.pack(">f", 1.5))[0], "032b")
 
 
 REFUSED = {
-    uniform(10, 1, SINGLE, 4): [
+    LevelsForm.uniform(10, 1, SINGLE, 4): [
         (NORM[:24], "ends inside"),
         (NORM + string_elias.omega(11) + "0" + "0", "index"),
         (NORM + string_elias.omega(10) + "0" + "0" + string_elias.omega(1) + "00", "index"),

@@ -56,39 +56,44 @@ def store(path: Path, table: Table, source: str) -> bool:
 
 def shape(path: Path) -> tuple[int, int, int, str]:
     """Rows, features and nnz of a stored table, and the sha256 of its source; or `Damaged`."""
-    with _opened(path) as (table, source):
-        return table.rows, table.features, len(table.data), source
+    with _opened(path) as file:
+        return *_shape(file), str(file.attrs["source"])
 
 
 def read_rows(path: Path, start: int, stop: int) -> Table:
     """Rows start to stop - 1 of a stored table, and no others; `Damaged` if it is broken."""
-    with _opened(path) as (table, _):
-        if not 0 <= start <= stop <= table.rows:
-            raise ValueError(f"rows {start} to {stop} of {table.rows}")
-        part = table.part(start, stop)
+    with _opened(path) as file:
+        rows, features, nnz = _shape(file)
+        if not 0 <= start <= stop <= rows:
+            raise ValueError(f"rows {start} to {stop} of {rows}")
+        indptr = file["indptr"][start : stop + 1]
+        first, last = int(indptr[0]), int(indptr[-1])
+        data, indices = file["data"][first:last], file["indices"][first:last]
         # Compiled loops do not check these.
-        if len(part.data) != part.indptr[-1] or (np.diff(part.indptr) < 0).any():
-            raise ValueError("indptr does not ascend, or leads beyond the entries")
-        if len(part.data) and not 0 <= part.indices.min() <= part.indices.max() < table.features:
+        if first < 0 or last > nnz or (np.diff(indptr) < 0).any():
+            raise ValueError("indptr does not ascend")
+        if len(indices) and not (indices.min() >= 0 and indices.max() < features):
             raise ValueError("indices out of range")
-        return part
+        return Table(data, indices, indptr - first, file["labels"][start:stop], features)
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[tuple[Table, str]]:
-    """The table, whose arrays are still in the file, and the sha256 of its source."""
+def _opened(path: Path) -> Iterator[h5py.File]:
     try:
         # Cache files never change, so they need no lock, which network folders may not have.
         with h5py.File(path, "r", locking=False) as file:
-            arrays = {name: file[name] for name in _ARRAYS}
-            table = Table(**arrays, features=int(file.attrs["features"]))
-            lengths = len(table.data), len(table.data), table.rows + 1, table.rows
-            for (name, dtype), length in zip(_ARRAYS.items(), lengths, strict=True):
-                if file[name].shape != (length,) or file[name].dtype != dtype:
-                    raise ValueError(f"{name} does not fit the others")
-            yield table, str(file.attrs["source"])
+            yield file
     except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
         raise Damaged(f"{path}: {error}") from None
+
+
+def _shape(file: h5py.File) -> tuple[int, int, int]:
+    rows, features, nnz = (int(file.attrs[k]) for k in ("rows", "features", "nnz"))
+    lengths = {"data": nnz, "indices": nnz, "indptr": rows + 1, "labels": rows}
+    for name, dtype in _ARRAYS.items():
+        if file[name].shape != (lengths[name],) or file[name].dtype != dtype:
+            raise ValueError(f"{name} does not agree with the attributes")
+    return rows, features, nnz
 
 
 def _fill(file: h5py.File, table: Table, source: str) -> None:
@@ -96,4 +101,5 @@ def _fill(file: h5py.File, table: Table, source: str) -> None:
         values = getattr(table, name)
         options = {"chunks": (min(_CHUNK, len(values)),), "fletcher32": True}
         file.create_dataset(name, data=values, dtype=dtype, **(options if len(values) else {}))
-    file.attrs.update(features=table.features, source=source)
+    attributes = {"rows": table.rows, "features": table.features, "nnz": len(table.data)}
+    file.attrs.update(attributes, source=source)

@@ -107,39 +107,25 @@ def sha256(content: bytes | memoryview) -> str:
 
 
 def verify(dataset: Dataset, file: DataFile, content: bytes, source: str) -> str:
-    """`require_registered` for the ``content`` of a file."""
-    digest, measure = sha256(content), lambda: shape(dataset, content, source)
-    return require_registered(dataset, file, digest, measure, source)
+    """Say what was checked; `InputError` if ``content`` is not that of the registered file.
 
-
-def require_registered(
-    dataset: Dataset,
-    file: DataFile,
-    digest: str,
-    measure: Callable[[], tuple[int, int]],
-    source: str,
-    allowed: str = "",
-) -> str:
-    """Say what was checked; `InputError` if a content is not that of the registered file.
-
-    Compares the sha256 ``digest`` if the registry has one, else what ``measure`` gives:
-    rows and features.
+    Compares the sha256 if the registry has one, else rows and features.
     """
-    checked = "sha256 agrees with the registry"
-    what, wanted, same = (
-        f"sha256 {digest} of the uncompressed content",
-        file.sha256,
-        digest == file.sha256,
-    )
-    if file.sha256 is None:
-        checked = "the registry has no sha256 for it: only rows and features were checked"
-        rows, features = measure()
-        what, wanted = f"{rows} rows, {features} features", f"{file.rows} rows, {dataset.features}"
-        same = rows == file.rows and features <= dataset.features
-    if not same:
-        wrong = f"is not the registered {dataset.name} ({what} instead of {wanted})"
-        raise InputError(f"{source}: {wrong}{allowed}")
-    return checked
+    if file.sha256 is not None:
+        digest = sha256(content)
+        if digest != file.sha256:
+            raise InputError(
+                f"{source}: sha256 of the uncompressed content is {digest}; the registered"
+                f" {dataset.name} has {file.sha256}"
+            )
+        return "sha256 agrees with the registry"
+    rows, features = shape(dataset, content, source)
+    if rows != file.rows or features > dataset.features:
+        raise InputError(
+            f"{source}: {rows} rows and {features} features; the registered {dataset.name} has"
+            f" {file.rows} and {dataset.features}"
+        )
+    return "the registry has no sha256 for it: only rows and features were checked"
 
 
 def shape(dataset: Dataset, content: bytes, source: str) -> tuple[int, int]:

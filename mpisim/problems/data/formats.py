@@ -46,20 +46,15 @@ def parse(content: bytes, source: str, label: Column | None = None) -> Table:
     return _of_npz(content, source) if npz else libsvm.parse(content, source)
 
 
-def table_of(x: Any, y: Any, source: str, shape: Any = None) -> Table:
-    """The table of features x (N, d), dense or sparse as in SciPy, and labels y (N,).
-
-    x may also be the parts of CSR rows, with their ``shape``.
-    """
+def table_of(x: Any, y: Any, source: str) -> Table:
+    """The table of features x (N, d), dense or sparse as in SciPy, and labels y (N,)."""
     from scipy.sparse import csr_array
 
     try:
-        rows = csr_array(x, shape, np.float64)
-        rows.check_format()
+        rows = csr_array(x, dtype=np.float64)
         labels = np.asarray(y, np.float64)
     except (TypeError, ValueError) as error:
-        allowed = "x (N, d) or the parts of CSR rows, and y (N,), numbers"
-        raise InputError(f"{source}: {error}; allowed: {allowed}") from None
+        raise InputError(f"{source}: {error}; allowed: x (N, d) and y (N,), numbers") from None
     good = rows.ndim == 2 and min(rows.shape) and rows.shape[1] <= libsvm.LARGEST_INDEX
     if not good or labels.shape != rows.shape[:1]:
         allowed = f"x (N, d) and y (N,), N at least 1, d from 1 to {libsvm.LARGEST_INDEX}"
@@ -164,8 +159,19 @@ def _of_npz(content: bytes, source: str) -> Table:
     if "y" not in arrays or not (sparse or "x" in arrays):
         allowed = f"y, and x (N, d) or {', '.join(PARTS)} of sparse rows"
         raise InputError(f"{source}: has arrays {', '.join(arrays)}; allowed: {allowed}")
-    x = tuple(arrays[name] for name in PARTS[:3]) if sparse else arrays["x"]
-    return table_of(x, arrays["y"], source, arrays["shape"] if sparse else None)
+    return table_of(_csr(arrays, source) if sparse else arrays["x"], arrays["y"], source)
+
+
+def _csr(arrays: dict[str, np.ndarray], source: str) -> Any:
+    from scipy.sparse import csr_array
+
+    data, indices, indptr, shape = (arrays[name] for name in PARTS)
+    try:
+        rows = csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
+        rows.check_format()
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{source}: {error}; allowed: the parts of CSR rows") from None
+    return rows
 
 
 def _place(

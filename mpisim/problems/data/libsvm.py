@@ -47,13 +47,6 @@ class Table:
         """Number of samples."""
         return len(self.labels)
 
-    def part(self, start: int, stop: int) -> Table:
-        """Rows start to stop - 1."""
-        indptr = self.indptr[start : stop + 1]
-        entries = slice(int(indptr[0]), int(indptr[-1]))
-        data, indices = self.data[entries], self.indices[entries]
-        return Table(data, indices, indptr - indptr[0], self.labels[start:stop], self.features)
-
 
 def parse(content: bytes, source: str) -> Table:
     """The table in LibSVM text; blank lines and ``# comments`` are skipped.
@@ -65,6 +58,13 @@ def parse(content: bytes, source: str) -> Table:
         scan(content, source)
     if not any(line.split(b"#")[0].strip() for line in io.BytesIO(content)):
         raise InputError(f"{source}:1: no samples in the file; allowed: {_LINE}")
+    table = _load(content, source)
+    if not (np.isfinite(table.data).all() and np.isfinite(table.labels).all()):
+        scan(content, source)
+    return table
+
+
+def _load(content: bytes, source: str) -> Table:
     from sklearn.datasets import load_svmlight_file  # takes 1.4 s; not needed with a cache
 
     try:
@@ -73,8 +73,7 @@ def parse(content: bytes, source: str) -> Table:
         scan(content, source)
         raise InputError(f"{source}: {error}; allowed: {_LINE}") from None
     features = int(matrix.indices.max()) + 1 if matrix.nnz else 0
-    finite = np.isfinite(matrix.data).all() and np.isfinite(labels).all()
-    if features > LARGEST_INDEX or not finite:
+    if features > LARGEST_INDEX:
         scan(content, source)
     indptr = matrix.indptr.astype(np.int64)
     return Table(matrix.data, matrix.indices.astype(np.int32), indptr, labels, features)

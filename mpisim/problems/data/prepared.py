@@ -15,8 +15,8 @@ import numpy as np
 from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange, by_label, cache, formats
 from mpisim.problems.data.by_label import BY_LABEL, DRAWN, ClientIds, SplitKeys
-from mpisim.problems.data.content import read_content, require_registered, sha256
-from mpisim.problems.data.find import by_digest, find, registered
+from mpisim.problems.data.content import read_content, sha256
+from mpisim.problems.data.find import Dataset, by_digest, find, registered
 from mpisim.problems.data.libsvm import Table
 
 Labels = Literal["binary", "real", "classes"]
@@ -90,9 +90,14 @@ class Prepared:
                 table = self._parse_again()
                 cache.store(self.cache, table, self.sha256)
         assert table is not None
-        part = table.part(start, stop)  # a view, which others must not change
-        data, indices, labels = part.data.copy(), part.indices.copy(), part.labels.copy()
-        return dataclasses.replace(part, data=data, indices=indices, labels=labels)
+        entries = slice(table.indptr[start], table.indptr[stop])
+        return dataclasses.replace(
+            table,
+            data=table.data[entries].copy(),
+            indices=table.indices[entries].copy(),
+            indptr=table.indptr[start : stop + 1] - table.indptr[start],
+            labels=table.labels[start:stop].copy(),
+        )
 
     def ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """See `arrange.row_ranges`."""
@@ -111,7 +116,7 @@ class Prepared:
         return _arrange(content, self.source, self.options, self.clients)
 
 
-_sums: dict[Path | None, str] = {}  # by the cache file of an unchanged source
+_sums: dict[Path, str] = {}  # by the cache file of an unchanged source
 
 
 def sha256_of(data: str, any_content: bool = False) -> str:
@@ -124,7 +129,9 @@ def sha256_of(data: str, any_content: bool = False) -> str:
         return text
     source = find(data)
     entry = cache.entry(source, {})
-    if entry is None or entry not in _sums:
+    if entry is None:
+        return sha256(read_content(source))
+    if entry not in _sums:
         _sums[entry] = sha256(read_content(source))
     return _sums[entry]
 
@@ -152,9 +159,7 @@ def prepare(options: DataOptions) -> Prepared:
         if entry and unchanged and cache.store(entry, table, digest):
             table = None
     if listed is not None and not options.any_content:
-        fetch = f"; allowed: `mpisim data fetch {listed.name}`, another name, or"
-        allowed, shape = f"{fetch} problem.any_content = true", (rows, largest)
-        require_registered(listed, listed.files[0], digest, lambda: shape, str(source), allowed)
+        _require_registered(listed, source, digest, rows, largest)
     dataset = listed or by_digest(digest)
     prepared = Prepared(
         options=options,
@@ -196,6 +201,24 @@ def prepare_test(training: Prepared, data: str) -> Prepared:
         new = arrange.shown(np.setdiff1d(others, classes))
         raise InputError(f"{tests.source}: labels {new} are not among those of {training.source}")
     return dataclasses.replace(tests, classes=classes)
+
+
+def _require_registered(
+    dataset: Dataset, source: Path, digest: str, rows: int, largest: int
+) -> None:
+    """`InputError` if the file found under a registered name has another content."""
+    [file] = dataset.files
+    if file.sha256 is None:
+        what = f"{rows} rows, largest index {largest}"
+        wanted = f"{file.rows} rows and {dataset.features} features"
+        right = rows == file.rows and largest <= dataset.features
+    else:
+        what, wanted, right = f"sha256 {digest}", file.sha256, digest == file.sha256
+    if not right:
+        raise InputError(
+            f"{source}: is not the registered {dataset.name} ({what} instead of {wanted}); allowed:"
+            f" `mpisim data fetch {dataset.name}`, another name, or problem.any_content = true"
+        )
 
 
 def _arrange(

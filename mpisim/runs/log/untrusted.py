@@ -6,6 +6,7 @@ and takes the data of a data set from them.
 
 from __future__ import annotations
 
+import errno
 import faulthandler
 import math
 import multiprocessing
@@ -141,7 +142,9 @@ def run_each(paths: Sequence[Path], read: Callable[[Path], T]) -> list[T | Input
 def opened(path: Path) -> Iterator[h5py.File]:
     """An HDF5 file, to be read; `InputError` if it is a pipe or a device, which might never end."""
     mode = os.stat(path).st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # h5py says what a folder is
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(mode):
         raise InputError(f"{path}: not a log: not a regular file")
     # No lock: the run may still be writing, and some network file systems have none.
     with h5py.File(path, "r", locking=False) as file:

@@ -222,18 +222,16 @@ def means_no_levels(norm, bits):
 
 
 @njit(cache=True)
-def check_levels(norms, bits, limits, starts, levels):
-    """(worker, status): LEVEL or EMPTY where norms (m, B) or limits (1,) or (d,) forbid levels."""
+def check_levels(norms, bits, limits, starts, row):
+    """LEVEL or EMPTY where ``norms`` (B,) and ``limits`` (1,) or (d,) forbid the levels, else 0."""
     many = limits.size > 1
-    for i in range(levels.shape[0]):
-        row = levels[i]
-        for b in range(norms.shape[1]):
-            above, some = False, False  # no early return: so the loop takes vector instructions
-            for j in range(np.uint64(starts[b]), np.uint64(starts[b + 1])):
-                above |= abs(row[j]) > (limits[j] if many else limits[0])
-                some |= row[j] != 0
-            if above:
-                return i, LEVEL
-            if some and means_no_levels(norms[i, b], bits):
-                return i, EMPTY
-    return 0, 0
+    for b in range(norms.size):
+        above, levels = False, False  # no early return: so the loop takes vector instructions
+        for j in range(np.uint64(starts[b]), np.uint64(starts[b + 1])):
+            above |= abs(row[j]) > (limits[j] if many else limits[0])
+            levels |= row[j] != 0
+        if above:
+            return LEVEL
+        if levels and means_no_levels(norms[b], bits):
+            return EMPTY
+    return 0

@@ -49,7 +49,7 @@ def decode(data, sizes, bits, limits, s, starts, norms, levels, payload):
         worker, status = _decode(data[start:end], sizes[i], bits, *most, *to)
         if status == 0:
             limit = limits[min(i.start, len(limits) - 1)]
-            worker, status = check_levels(norms[i], bits, limit, starts, levels[i])
+            worker, status = _check(norms[i], bits, limit, starts, levels[i])
         if status < 0:
             return i.start + worker, status
     return 0, 0
@@ -90,6 +90,11 @@ def _sums(s, starts):
                 squares += s[i, j] ** 2
             sums[i] += np.sqrt(squares)
     return sums
+
+
+def no_numbers(m: int) -> np.ndarray:
+    """Nothing after the exponents of m messages."""
+    return np.empty((m, 0), np.uint64)
 
 
 def write_symbols(codes: np.ndarray, raw: np.ndarray, raw_bits: int, shares=()):
@@ -150,3 +155,13 @@ def _set_levels(codes, sizes, levels):
         for j in range(levels.shape[1]):
             size = np.int64(sizes[i, j]) if sizes.shape[1] > 0 else np.int64(codes[i, j] & 255)
             levels[i, j] = -size if codes[i, j] > symbols.NAN else size
+
+
+@njit(cache=True)
+def _check(norms, bits, limits, starts, levels):
+    """(worker, status): `check_levels` of workers with the same limits."""
+    for i in range(levels.shape[0]):
+        status = check_levels(norms[i], bits, limits, starts, levels[i])
+        if status < 0:
+            return i, status
+    return 0, 0

@@ -110,8 +110,7 @@ def decode(data, sizes, bits, limits, s, starts, norms, levels, payload):
                 return i, pos
         if not buffer.is_padding(words, pos, end):
             return i, buffer.PADDING
-        one = slice(i, i + 1)
-        _, status = buffer.check_levels(norms[one], bits, limit, starts, levels[one])
+        status = buffer.check_levels(norms[i], bits, limit, starts, levels[i])
         if status < 0:
             return i, status
         payload[i] = pos - first
@@ -228,15 +227,25 @@ def at_least(first, second, size):
 
 
 @njit(cache=True)
-def _add(total, number, size, sign):
-    """total += sign number, with a result >= 0."""
-    carry = np.int64(0)
+def _add(total, number, size):
+    carry = np.uint64(0)
     for i in range(total.size):
         if i >= size and carry == 0:
             break
-        carry += np.int64(total[i]) + sign * (np.int64(number[i]) if i < size else 0)
-        total[i] = np.uint64(carry) & ALL
-        carry >>= 32
+        carry += total[i] + (number[i] if i < size else np.uint64(0))
+        total[i] = carry & ALL
+        carry >>= np.uint64(32)
+
+
+@njit(cache=True)
+def _subtract(total, number, size):
+    borrow = np.uint64(0)
+    for i in range(total.size):
+        if i >= size and borrow == 0:
+            break
+        take_off = (number[i] if i < size else np.uint64(0)) + borrow
+        borrow = np.uint64(1) if total[i] < take_off else np.uint64(0)
+        total[i] = (total[i] + (borrow << np.uint64(32))) - take_off
 
 
 @njit(cache=True)
@@ -248,7 +257,7 @@ def set_rank(row, k, number, size, rank):
         size = _scale(number, size, j - k, j)  # C(j - 1, k)
         j -= 1
         if row[j] != 0:
-            _add(rank, number, size, 1)
+            _add(rank, number, size)
             size = _scale(number, size, k, j - k + 1)  # C(j, k - 1)
             k -= 1
 
@@ -262,7 +271,7 @@ def set_places(places, k, number, size, rank):
         size = _scale(number, size, j - k, j)
         j -= 1
         if at_least(rank, number, size):
-            _add(rank, number, size, -1)
+            _subtract(rank, number, size)
             places[j] = 1
             size = _scale(number, size, k, j - k + 1)
             k -= 1

@@ -34,19 +34,19 @@ def _share(k, d):
 
 @njit(cache=True)
 def write(ptr, indices, raw, d, agreed, bits):
-    """(bytes of all messages, bits of each).
+    """(bytes of all messages, bytes, bits of each).
 
     ptr, indices, raw : worker i sends ``indices``, ascending, and ``raw`` values of ``bits`` bits
         from ptr[i] to ptr[i+1] - 1
     agreed : whether readers know the number of these
     """
     m, pos = ptr.size - 1, 0
-    payload = np.empty(m, np.int64)
+    payload, sizes = np.empty(m, np.int64), np.empty(m, np.int64)
     k = np.diff(ptr).max() if m > 0 else 0
     words = np.empty(d // 16 + 4 * k + 4, np.uint64)
     buffered = buffer.new_words(m * (160 + 2 * d) + indices.size * (SHARE_BITS + 32 + bits))
     for i in range(m):
-        row, x, count = indices[ptr[i] : ptr[i + 1]], np.uint64(1), 0
+        start, row, x, count = pos, indices[ptr[i] : ptr[i + 1]], np.uint64(1), 0
         for t in range(ptr[i + 1] - 1, ptr[i] - 1, -1):
             for shift in range(bits - 32, -1, -32):  # the state is 1, or has 33 bits
                 if x >= ans.FULL:
@@ -56,7 +56,8 @@ def write(ptr, indices, raw, d, agreed, bits):
         x, count = push(x, row, d, words, count)
         head = 0 if agreed else 2 * buffer.bit_length(row.size + 1) - 1
         pos, payload[i] = ans.put_number(buffered, pos, row.size + 1, head, x, words, count, 0)
-    return buffer.to_bytes(buffered, pos // 8), payload
+        sizes[i] = (pos - start) // 8
+    return buffer.to_bytes(buffered, pos // 8), sizes, payload
 
 
 @njit(cache=True)
