@@ -10,7 +10,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from math import nan
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -163,6 +163,15 @@ class End:
     before: bool = False
 
 
+class Evaluation(NamedTuple):
+    """A row without the metrics' columns, a signal that a rank has received (0: none), and whether
+    a checkpoint is wanted; the same on all ranks, but for the seconds, which rank 0 knows."""
+
+    row: Row
+    signal: int
+    checkpoint: bool
+
+
 class Evaluator:
     """Evaluates rows with one message, which passes through all ranks in worker order; its end is
     sent to all.
@@ -190,10 +199,8 @@ class Evaluator:
         signal: int,
         checkpoint: bool,
         reference: tuple[np.ndarray, float] | None = None,
-    ) -> tuple[Row, int, bool]:
-        """The row of x^k without the metrics' columns, a signal that a rank has received (0: none),
-        and whether a checkpoint is wanted: the same on all ranks, but for the seconds, which rank 0
-        knows. Collective; only rank 0's ``checkpoint`` counts. Leaves EVALUATE on.
+    ) -> Evaluation:
+        """The row of x^k. Collective; only rank 0's ``checkpoint`` counts. Leaves EVALUATE on.
 
         reference : x* and f(x*), where they are known
         """
@@ -238,7 +245,7 @@ class Evaluator:
         row |= bits
         row["oracle_calls"] = self.calls
         row.update(zip(SECONDS, self.path.seconds, strict=True))
-        return row, int(totals["signal"]), bool(totals["checkpoint"])
+        return Evaluation(row, int(totals["signal"]), bool(totals["checkpoint"]))
 
     def _on_this_rank(
         self, x: np.ndarray
