@@ -29,6 +29,7 @@ from mpisim.wire.base import Message, Precision
 
 MEAN = Server()
 FLAGS, SET_UP = "flags", "set-up"  # purposes of messages that bad workers send as they should
+HONEST = FLAGS, SET_UP
 
 
 @dataclasses.dataclass(eq=False)
@@ -141,6 +142,7 @@ class Network(SideChannel):
         self.streams, self.precision, self.clock, self._round = streams, precision, clock, round
         self.arrays, self.ledger = arrays, Ledger(n)
         self.server, self.attack, self.fleet = server, attack, fleet
+        self._robust = server.robust
         self._plain = attack is None and not server.robust
         self._identity = lru_cache(lambda d: Identity().bind(d, n, precision))
         self._flag = Flag().bind(1, n, precision)
@@ -201,7 +203,7 @@ class Network(SideChannel):
         draw = self.draw(purpose, clients)
         lazy = compressor.lazy and self._plain
         rows: Any = v.dense() if isinstance(v, LazyRows) and not lazy else v
-        if self.attack is not None and purpose not in (FLAGS, SET_UP):
+        if self.attack is not None and purpose not in HONEST:
             self.clock.to(EVALUATE)
             rows = self._attacked(self.attack, rows, purpose, clients)
             self.clock.to(COMPRESS)
@@ -222,8 +224,6 @@ class Network(SideChannel):
 
     def _received(self, message: Message) -> Message:
         """A message that is decoded on the device where this rank's vectors live."""
-        if self.arrays is HOST:
-            return message
         from mpisim.wire.placed import placed
 
         return placed(message, self.arrays.device)

@@ -25,7 +25,7 @@ from mpisim.comm.clock import (
 from mpisim.comm.ledger import Ledger
 from mpisim.comm.network import FLAGS, SET_UP, LazyUpload, Network, Upload, compressed
 from mpisim.compressors.base import Compressor
-from mpisim.core.arrays import to_host
+from mpisim.core.arrays import HOST, to_host
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import blocks
 from mpisim.core.machine import gigabytes
@@ -60,12 +60,14 @@ class Star(Network):
         if message is None:
             self.clock.to(COMPUTE)
             return self.zeros(upload.compressor.d)
-        if self.server.robust:
+        if self._robust:
             rows = self.server.combine(message.decoded(), self._shared_draw("buckets"))
             return self.arrays.placed(rows.astype(message.form.precision.arithmetic))
         clients = upload.draw.clients
         senders = self.n if clients is None else len(clients)
-        return self._received(message).total() / max(senders, 1)
+        if self.arrays is not HOST:
+            message = self._received(message)
+        return message.total() / max(senders, 1)
 
     def average(self, upload: Upload | LazyUpload) -> np.ndarray:
         """The mean of the workers' messages, sent back to all of them as a dense vector (d,)."""
@@ -81,19 +83,27 @@ class Star(Network):
         """
         self.clock.to(SERVER)
         sent: Any = None
+        packed: Any = None
+        form: Any
         if compressor is None:
-            form: Any = DenseForm.of(v.shape[-1], self.runs, self.precision)
+            form = DenseForm.of(v.shape[-1], self.runs, self.precision)
             sent = form.take(v if v.ndim == 2 else v[None]) if self.is_server else None
         else:
             draw = self._shared_draw("down")
-            sent = compressed(compressor, v[None], draw) if self.is_server else None
+            if self.is_server:
+                sent = compressed(compressor, v[None], draw)
             form = sent.form if sent else compressor.form(draw)
-        packed = sent.encode() if sent else None
+        if sent:
+            packed = sent.encode()
         self.clock.to(COMMUNICATE)
-        data, sizes = self._broadcast(form, packed)
+        if self.ranks == 1:
+            data, sizes = packed.data, packed.sizes
+        else:
+            data, sizes = self._broadcast(form, packed)
         self.clock.to(DECODE)
         message = sent.arrived(packed) if self.ranks == 1 else form.decode(data, sizes)
-        message = self._received(message)
+        if self.arrays is not HOST:
+            message = self._received(message)
         rows = message.decoded()
         decoded = rows if v.ndim == 2 else rows[0]
         if self.is_server:
@@ -128,9 +138,15 @@ class Star(Network):
             lengths = 0 if implied else LENGTH_BITS * draw.workers
             self.ledger.down(int(message.payload_bits.sum()), 8 * packed.data.size + lengths)
         self.clock.to(COMMUNICATE)
-        data, sizes = self._scatter(form, packed, draw.clients)
+        if packed is not None and self.ranks == 1:
+            data, sizes = packed.data, packed.sizes
+        else:
+            data, sizes = self._scatter(form, packed, draw.clients)
         self.clock.to(DECODE)
-        rows = self._received(form.decode(data, sizes)).decoded()
+        message = form.decode(data, sizes)
+        if self.arrays is not HOST:
+            message = self._received(message)
+        rows = message.decoded()
         self.clock.to(COMPUTE)
         return rows
 
@@ -212,8 +228,6 @@ class Star(Network):
 
     def _broadcast(self, form: Form, packed: Packed | None) -> tuple[np.ndarray, np.ndarray]:
         """Bytes and size of the server's message, on every rank."""
-        if packed is not None and self.ranks == 1:
-            return packed.data, packed.sizes
         sizes = form.sizes
         if sizes is None:
             length = lengths_of(packed.sizes) if packed else np.empty(1, np.uint32)
@@ -227,8 +241,6 @@ class Star(Network):
         self, form: Form, packed: Packed | None, clients: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Bytes and sizes of the messages to this rank's workers, or those of the clients."""
-        if packed is not None and self.ranks == 1:
-            return packed.data, packed.sizes
         starts = self.starts if clients is None else np.searchsorted(clients, self.starts)
         sizes = form.sizes
         if sizes is None:
