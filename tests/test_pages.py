@@ -108,6 +108,9 @@ def test_counts_of_verdicts_are_on_record():
     result, _ = on_record("permk", "fig8.quick", "fig9.quick", "fig10.quick")
     open_ = f"{result['not decided']} are not decided."
     says("permk", f"Of the {result.total()} claims {counted(result)} and {open_}")
+    result, _ = on_record("permk", "fig8.paper", "fig9.paper", "fig10.paper")
+    assert result == {"not decided": result.total()}
+    says("permk", f"none of the {result.total()} claims is decided")
     result, _ = on_record("saq", *(f"code-fig{figure}.paper" for figure in range(4, 9)))
     says("saq", f"of {result.total()} claims {counted(result)} and {result['crosses']} cross.")
     result, _ = on_record("cdadam", *(f"fig{figure}.quick" for figure in (1, 3, *range(5, 11))))

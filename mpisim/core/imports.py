@@ -11,7 +11,8 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
 IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+([\w., ]+))",
+    r"(?:^|[;:])[ \t]*"
+    r"(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n;]*)|import[ \t]+([\w., \t]+))",
     re.MULTILINE,
 )
 DIGITS = 12  # of a sha256
@@ -63,7 +64,7 @@ def neighbours(path: Path) -> dict[str, Path]:
     files: dict[str, Path] = {}
     waiting = [path]
     for file in waiting:
-        for source, _, plain in IMPORT.findall(file.read_text(encoding="utf-8", errors="replace")):
+        for source, _, plain in _statements(file):
             for name in (word.split()[0] for word in (source or plain).split(",") if word.split()):
                 there = path.with_name(f"{name}.py")
                 if name not in (*files, *sys.stdlib_module_names) and there.is_file():
@@ -81,7 +82,7 @@ def imports(name: str, path: Path) -> tuple[str, ...]:
     if path.suffix != ".py":
         return ()
     modules: list[str] = []
-    for source, names, plain in IMPORT.findall(path.read_text(encoding="utf-8")):
+    for source, names, plain in _statements(path):
         if plain:
             modules += [word.split(" as ")[0].strip() for word in plain.split(",")]
         else:
@@ -90,6 +91,12 @@ def imports(name: str, path: Path) -> tuple[str, ...]:
             words = [word.split(" as ")[0].strip() for word in listed]
             modules += [_home(source, word) for word in words if word]
     return tuple(other for other in modules if _followed(other, name, path))
+
+
+def _statements(path: Path) -> list[tuple[str, str, str]]:
+    """The source, names and modules of each import in a file, also those that share a line."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return IMPORT.findall(text.replace("\\\n", " "))
 
 
 def _absolute(source: str, name: str, path: Path) -> str:

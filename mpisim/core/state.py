@@ -101,6 +101,8 @@ class Stateful(Spec):
         From now on only what is declared can change; `InputError` for what cannot be kept from it.
         """
         made = self.thawed()
+        for name in context.keys() & getattr(self, "__dataclass_fields__", {}).keys():
+            raise InputError(f"{_title(type(self))}.{name}: the run sets it; rename the key")
         for name in (*self.declared, "_of_class"):
             vars(made).pop(name, None)
         vars(made).update(context, _running=False)

@@ -175,6 +175,7 @@ def make_method(table: dict[str, Any]) -> Method:
         raise InputError(f"method.{key}: unknown key for {name!r}; {hint}allowed here: {names}")
     table = {key: value for key, value in defaults.items() if key in allowed} | table
     halves = _half(estimator_class, table), _half(optimizer_class, table)
+    _require_one_value(*halves)
     bound = check_type(table.get("smoothness", "sharp"), Bound, "method.smoothness")
     schedule = check_type(table.get("schedule"), dict | None, "method.schedule")
     decay = check_type(table.get("weight_decay"), float | None, "method.weight_decay")
@@ -214,6 +215,16 @@ def _keys(half: type) -> set[str]:
 def _half(kind: type[T], table: dict[str, Any]) -> T:
     keys = _keys(kind)
     return build(kind, {key: value for key, value in table.items() if key in keys}, "method")
+
+
+def _require_one_value(estimator: Estimator, optimizer: Optimizer) -> None:
+    """`InputError` if a key that both halves have differs between them: a table has it once."""
+    first, second = table_of(estimator), table_of(optimizer)
+    for key in (first.keys() & second.keys()) - {"name"}:
+        if first[key] != second[key]:
+            names = f"{estimator.name!r} and {optimizer.name!r}"
+            values = f"with {first[key]!r} and {second[key]!r} unless it is given"
+            raise InputError(f"method.{key}: missing; {names} share it, {values}")
 
 
 def _stepsize(table: dict[str, Any]) -> StepSize:

@@ -32,7 +32,7 @@ from mpisim.problems import PROBLEMS
 from mpisim.problems.base import Problem
 from mpisim.problems.data.formats import save_arrays
 from mpisim.runs import plugins
-from mpisim.runs.metrics import METRICS
+from mpisim.runs.metrics import METRICS, Metric
 from mpisim.runs.stop import OF_REFERENCE, Stop
 from mpisim.wire.base import Precision
 
@@ -88,12 +88,16 @@ class Run:
         enough = not isinstance(self.ranks, int) or self.ranks >= 1
         require(enough, "run.ranks", self.ranks, 'an integer >= 1, "workers" or "all"')
         names = self.columns or []
-        for name in names:
-            choose(METRICS, name, "run.columns")
-        require(len(set(names)) == len(names), "run.columns", names, "a list of different names")
+        different = len({*names}) == len(self.metrics)  # of the plugins that are loaded now
+        require(different, "run.columns", names, "a list of different names")
         for name in OF_REFERENCE:
             if name in self.stop.conditions and not self.reference:
                 raise InputError(f"run.stop.{name}: needs run.reference = true")
+
+    @cached_property
+    def metrics(self) -> tuple[type[Metric], ...]:
+        """The classes of ``columns``."""
+        return tuple(choose(METRICS, name, "run.columns") for name in self.columns or ())
 
     def logs(self, k: int) -> bool:
         """Whether x^k has a row in the log; ``log_every`` must be known."""

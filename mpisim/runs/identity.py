@@ -27,7 +27,6 @@ from mpisim.core.registry import package_of
 from mpisim.core.terminal import one_line
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.host import version
-from mpisim.runs.metrics import METRICS
 
 BUDGET = ("run.rounds", "run.stop")  # how long a run is, and nothing about what it does
 # What may differ on resume, with the keys in such a table.
@@ -37,7 +36,7 @@ SHOWN = 3  # differences in a message
 ACCEPTABLE = ("module ", "library ", "processor")  # how what executes an experiment begins
 
 # The modules of this room that decide values. Others write, read, and report them.
-ROUNDS = ("setup", "loop", "ensemble", "run_state", "stop", "metrics")
+ROUNDS = ("setup", "loop", "ensemble", "run_state", "careful", "stop", "metrics")
 REGISTRIES = (
     "mpisim",
     "mpisim.problems",
@@ -100,7 +99,7 @@ def modules(experiment: Experiment) -> dict[str, str]:
     method, plugins = experiment.method, experiment.plugin
     parts = [experiment.problem, method.estimator, method.optimizer, method.schedule]
     classes = [*map(type, parts), *map(type, experiment.compressors)]
-    classes += [METRICS[name] for name in experiment.run.columns or ()]
+    classes += experiment.run.metrics
     minimiser = ("minimiser",) if experiment.run.reference else ()
     waiting = [f"mpisim.runs.{name}" for name in (*ROUNDS, *minimiser)]
     waiting += [kind.__module__ for kind in classes]

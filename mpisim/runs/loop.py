@@ -142,7 +142,7 @@ class Loop:
         if status or due:
             self.save()
         if logged or status:
-            row |= evaluator.metrics_at(x)
+            row |= self.state.metrics_at(x)
             self.record.row(row)
             self.signals.at(k, self.record.output.log)
         else:

@@ -182,8 +182,8 @@ class Evaluator:
     others.
     """
 
-    def __init__(self, star: Star, oracle: Oracle, metrics: Sequence[Metric] = ()):
-        self.star, self.oracle, self.clock, self.metrics = star, oracle, star.clock, metrics
+    def __init__(self, star: Star, oracle: Oracle):
+        self.star, self.oracle, self.clock = star, oracle, star.clock
         self.path = SlowestPath()
         self.calls = 0
         self.start = float("nan"), float("nan")  # f(x^0) and |grad f(x^0)|^2
@@ -259,14 +259,6 @@ class Evaluator:
         if self._good is not None:
             losses, gradients = losses[self._good], gradients[self._good]
         return None, losses, gradients
-
-    def metrics_at(self, x: np.ndarray) -> Row:
-        """The columns of all metrics at x."""
-        return {
-            name: value
-            for metric in self.metrics
-            for (name, *_), value in zip(metric.columns, metric.values(x), strict=True)
-        }
 
     def state(self) -> dict[str, Any]:
         """The costs until the last row, f(x^0) and |grad f(x^0)|^2, on rank 0."""

@@ -91,7 +91,7 @@ def rehearse(setup: Setup) -> Rehearsal:
                 begin = _warm(clock)
                 x = state.evaluated()
                 state.evaluator.row(k, x, 0, False)
-                state.evaluator.metrics_at(x)
+                state.metrics_at(x)
                 row = star.comm.bcast(_warm(clock) - begin)  # all decide alike
             start, before = perf_counter(), list(clock.seconds)
             state.step(setup.step.gamma)
@@ -99,6 +99,7 @@ def rehearse(setup: Setup) -> Rehearsal:
             worked.append([b - a for a, b in zip(before, clock.seconds, strict=True)])
             held = state.shapes()  # in each round, as it refuses what no checkpoint can hold
             shapes = held if k == 0 else shapes
+    state.require_alike()
     state.jump(next_round)
     shown = [side for side, _ in times]
     alone = _alone(setup.star.comm.gather(worked))

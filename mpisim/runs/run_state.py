@@ -14,6 +14,7 @@ import numpy as np
 
 from mpisim.comm.clock import EVALUATE, OPTIMIZER, OTHER
 from mpisim.comm.debug import SERVER_ONLY, DebugStar, poison
+from mpisim.comm.job import require_consistent
 from mpisim.comm.star import Star
 from mpisim.compressors.base import Compressor
 from mpisim.core.arrays import is_tensor, to_host
@@ -26,11 +27,12 @@ from mpisim.methods.method_table import Method
 from mpisim.methods.oracle import Oracle
 from mpisim.problems.base import Problem
 from mpisim.problems.explicit import ExplicitProblem, LazyGradients
+from mpisim.runs import careful
 from mpisim.runs.checkpoint import State, packed, unpacked
 from mpisim.runs.debug import Debug, DebugOracle
 from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.log.untrusted import UNEXPECTED
-from mpisim.runs.metrics import METRICS, Evaluator, Events, Metric, Tests
+from mpisim.runs.metrics import Evaluator, Events, Metric, Row, Tests
 
 UNSENT = poison(SERVER_ONLY)  # the server's x^k on other ranks
 
@@ -73,11 +75,12 @@ class RunState:
         self.estimator = self.method.estimator.bind(star, self.oracle, compressor)
         self.hidden = self.estimator.server_point and not star.is_server
         self.optimizer = self.method.optimizer.bind(round.rounds)
-        builtin = type(self.optimizer).__module__ == optimizers.__name__  # tried by tests
-        step = self.optimizer.step if builtin else partial(optimizers.careful_step, self.optimizer)
+        step = self.optimizer.step
+        if careful.is_plugin(self.optimizer):
+            step = partial(optimizers.careful_step, self.optimizer)
         self._optimizer_step = step
         self.run = run = _with_log_every(experiment.run, self.estimator, problem, rows)
-        kinds: list[type[Metric]] = [METRICS[name] for name in self.run.columns or ()]
+        kinds: list[type[Metric]] = [*experiment.run.metrics]
         kinds += [Tests] * problem.tested
         halves: dict[str, Stateful] = {"estimator": self.estimator, "optimizer": self.optimizer}
         context: dict[str, Any] = {"star": star, "problem": problem, **halves}
@@ -87,7 +90,7 @@ class RunState:
             star.attach(metric)
         if self.estimator.on_events or star.simulated:
             self.metrics.append(Events().bind(**context))
-        self.evaluator = Evaluator(star, self.oracle, self.metrics)
+        self.evaluator = Evaluator(star, self.oracle)
         self.parts = halves | {f"metric {i}": metric for i, metric in enumerate(self.metrics)}
         self.debug: Debug | None = None
         if isinstance(star, DebugStar) and isinstance(self.oracle, DebugOracle):
@@ -103,14 +106,14 @@ class RunState:
             star.clock.to(EVALUATE)
             point = self.evaluated()
             for metric in self.metrics:
-                metric.passed(point)
+                careful.passed(metric, point)
             star.clock.to(OTHER)
         if method.schedule.at:
             gamma = gamma * method.schedule.multiple(k, self.round.rounds)
         self.round.stepsize = gamma
         if self.debug is not None:
             self.debug.begins()
-        g = self.estimator.start(x) if k == 0 else self.estimator.estimate(x)
+        g = careful.estimate(self.estimator, "start" if k == 0 else "estimate", x)
         star.clock.to(OPTIMIZER)
         if method.weight_decay:
             g = g + method.weight_decay * x
@@ -130,6 +133,14 @@ class RunState:
             return self.x
         return self.star.arrays.placed(self.star.publish(to_host(self.x)))
 
+    def metrics_at(self, x: np.ndarray) -> Row:
+        """The columns of all metrics at x^k. Collective."""
+        return {
+            name: value
+            for metric in self.metrics
+            for (name, *_), value in zip(metric.columns, careful.values(metric, x), strict=True)
+        }
+
     def jump(self, k: int, x: np.ndarray | None = None) -> None:
         """Go to round k, and to x if given, with other state of another round.
 
@@ -137,14 +148,20 @@ class RunState:
         """
         self.round.k, self.x = k, self.x if x is None else x
 
+    def require_alike(self) -> None:
+        """`InputError` unless all ranks have set the same state of their workers. Collective."""
+        kept = (f"{title}.{n}" for title, part, n, _ in self._entries() if _of_workers(part, n))
+        require_consistent(self.star.side, dict.fromkeys(kept, "set"))
+
     def dump(self) -> State | None:
         """All state before round k, on rank 0; None elsewhere. Collective.
 
         It may share memory with the state.
         """
+        self.require_alike()
         parts: State = {title: {} for title in self.parts}
         for title, part, name, value in self._entries():
-            if part.declared[name].place == "PerWorker" or self.star.is_server:
+            if _of_workers(part, name) or self.star.is_server:
                 parts[title][name] = packed(value, partial(self._gathered, part, name))
         if not self.star.is_server:
             return None
@@ -222,8 +239,7 @@ class RunState:
         if kind == "gradients":
             return kind, to_host(value.x)
         array = to_host(value)
-        per_worker = part.declared[name].place == "PerWorker"
-        return kind, self.star.gather_workers(array) if per_worker else array
+        return kind, self.star.gather_workers(array) if _of_workers(part, name) else array
 
     def _restore(self, state: State) -> None:
         star = self.star
@@ -266,6 +282,10 @@ class RunState:
             _require_array(name, saved, expected.dtype.kind, expected.shape)
             if name not in ("x", "start") and (saved < 0).any():
                 raise ValueError("counts below 0")
+
+
+def _of_workers(part: Stateful, name: str) -> bool:
+    return part.declared[name].place == "PerWorker"
 
 
 def _with_log_every(run: Run, estimator: Estimator, problem: Problem, rows: np.ndarray) -> Run:

@@ -22,6 +22,7 @@ from mpisim.core.rng import Streams
 from mpisim.core.schema import flat, share_of
 from mpisim.core.terminal import report_once
 from mpisim.problems.base import Problem
+from mpisim.runs import careful
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.identity import executed_by, must_agree
 from mpisim.runs.log.schema import Column, columns
@@ -129,8 +130,11 @@ class Setup:
     @cached_property
     def schema(self) -> list[Column]:
         """The columns of the log."""
-        more = (column for metric in self.state.metrics for column in metric.columns)
-        return columns(self.reference is not None, more)
+        schema = columns(self.reference is not None)
+        for metric in self.state.metrics:
+            careful.require_columns(metric, {name for name, *_ in schema})
+            schema += metric.columns
+        return schema
 
     @cached_property
     def identity(self) -> dict[str, str]:

@@ -110,15 +110,10 @@ def _close(ratio: float) -> Verdict:
 
 def _steps(groups: Groups, panel: Panel, other: str, rule: Callable[[float], Verdict]) -> Evidence:
     """The ``rule`` on the largest steps that PermK and ``other`` tolerate; `clear`: larger ones."""
-    largest = _tolerated(groups, panel, "permk"), _tolerated(groups, panel, other)
-    rival = groups[panel].get(other)
-    if rival and largest[1] == rival.tried[-1]:
+    both = [groups[panel].get(name) for name in ("permk", other)]
+    first, second = (max(side.steps) if side else 0.0 for side in both)
+    if both[1] and second == both[1].tried[-1]:
         why = f"{NAMES[other]} works with the largest step that was run"
         return Evidence(where(panel), why, Verdict.UNDECIDED)
-    return comparison.steps(where(panel), largest, rule, lambda step: f"2^{log2(step):g}")
-
-
-def _tolerated(groups: Groups, panel: Panel, compressor: str) -> float:
-    """The largest step with which all seeds went well; 0 without one."""
-    steps = groups[panel].get(compressor)
-    return max(steps.steps) if steps else 0.0
+    largest = first, second
+    return comparison.steps(where(panel), both, largest, rule, lambda step: f"2^{log2(step):g}")

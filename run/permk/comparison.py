@@ -13,6 +13,7 @@ from mpisim.analysis.claims.judging import (
     LARGEST,
     OTHER_COSTS,
     again,
+    fewest,
     ratios_of,
     with_costs,
     with_note,
@@ -171,13 +172,21 @@ def _by_seed(seeds: Sequence[int], one: Mapping[str, Any]) -> dict[int, tuple[fl
 
 def steps(
     where: str,
+    both: Sequence[BestSteps | None],
     largest: tuple[float, float],
     rule: Callable[[float], Verdict],
     written: Callable[[float], str] = "{:.3g}".format,
 ) -> Evidence:
-    """``rule`` on the ratio of the largest steps with which two methods work; 0 where none does."""
+    """``rule`` on the ratio of the largest steps with which ``both`` work; 0 where none does.
+
+    It needs as many seeds as other comparisons do.
+    """
     first, second = largest
     if not first or not second:
         return Evidence(where, "no step of one of them works", Verdict.UNDECIDED)
-    measured = f"{written(first)} and {written(second)} are the largest that work"
-    return Evidence(where, measured, rule(first / second), {"largest": [first, second]})
+    sides = [side.logs for side in both if side]
+    seeds = min(map(len, sides))
+    verdict = rule(first / second) if seeds >= fewest(*sides) else Verdict.UNDECIDED
+    few = "" if seeds > 1 else " (1 seed)"
+    measured = f"{written(first)} and {written(second)} are the largest that work{few}"
+    return Evidence(where, measured, verdict, {"largest": [first, second]})

@@ -56,7 +56,7 @@ STOP = (
 )
 ALL_OF_MNIST = ["problem.workers=1000", "problem.images=60000", "problem.code_size=16"]
 ALL_OF_MNIST += ["run.rounds=4000", STOP, f"sweep.pair=[{', '.join(STEPS)}]"]
-ONE = "sweep.run.seed=[1]"  # of Figures 8 to 10: 8 hours of a core. Figure 2 has three.
+ONE = "sweep.run.seed=[1]"  # of Figures 8 to 10, whose runs add up to 12 hours. Figure 2 has three.
 THREE = "sweep.run.seed=[1, 2, 3]"
 GROUPS, TOPK = Grid("groups"), Grid("topk")
 MNIST = Grid("autoencoder", {"quick": [], "paper": [*ALL_OF_MNIST, ONE]})

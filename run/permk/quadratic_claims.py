@@ -169,11 +169,12 @@ def _larger_steps(task: Task, methods: dict[str, BestSteps]) -> Evidence:
             return Verdict.TIE
         return Verdict.HOLDS if ratio > 1 else Verdict.FAILS
 
-    permk, randk = (quadratic.tolerated(methods.get(name)) for name in WITH_RANDK)
-    if quadratic.tolerates_all(methods.get("randk")):
+    both = [methods.get(name) for name in WITH_RANDK]
+    permk, randk = map(quadratic.tolerated, both)
+    if quadratic.tolerates_all(both[1]):
         why = "RandK works with the largest step that was run"
         return Evidence(name_of(task), why, Verdict.UNDECIDED)
-    return comparison.steps(name_of(task), (permk, randk), rule)
+    return comparison.steps(name_of(task), both, (permk, randk), rule)
 
 
 def name_of(task: Task) -> str:

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 import mpisim
-from mpisim.core.errors import MethodError
+from mpisim.core.errors import InconsistentRanks, MethodError
 from tests.helpers import run_tables, table
 
 
@@ -17,6 +17,7 @@ class Shifted(mpisim.Estimator):
     """EF21 with one line to be replaced."""
 
     h_i = mpisim.PerWorker()
+    z_i = mpisim.PerWorker()
     h = mpisim.AtServer()
     y = mpisim.Shared()
 
@@ -76,6 +77,11 @@ def published(self, g, v_i, m):
     self.y = self.star.publish(self.h)
 
 
+def kept_by_some_ranks(self, g, v_i, m):
+    if not self.star.is_server:
+        self.z_i = v_i
+
+
 def right(self, g, v_i, m):
     self.y = g
 
@@ -88,6 +94,7 @@ def keeps_momentum(self, g, v_i, m):
 
 ALL = right, keeps_momentum, undecoded, of_the_server, state_of_the_server, of_the_block
 ALL += drawn_by_one_rank, of_other_clients, unsent_point, summed_without_a_message, published
+ALL += (kept_by_some_ranks,)
 
 
 def line(line_of_it, comm) -> str:
@@ -98,7 +105,7 @@ def line(line_of_it, comm) -> str:
     method, compressor = {"name": name, "stepsize": 0.1}, {"name": "randk", "k": 4}
     try:
         run_tables(table(method, compressor, rounds=5, debug=True), comm=comm)
-    except MethodError as error:
+    except (MethodError, InconsistentRanks) as error:
         return str(error)
     return ""
 

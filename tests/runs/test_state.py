@@ -12,6 +12,7 @@ from mpisim.comm.communicators import OneProcess
 from mpisim.comm.debug import MARKS, mark_in, poison, poisoned
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.runs.experiment import parse
+from mpisim.runs.metrics import column
 from mpisim.runs.setup import Setup
 from mpisim.testing import differences
 from tests.comm.jobs import mpirun, needs_mpirun
@@ -78,16 +79,26 @@ REFUSED = {  # what the message says, and the members of an estimator
     | first_round(seen={1, 2}),
     r"seen: has shape \(2, 5\), but is PerWorker": {"seen": mpisim.PerWorker()}
     | first_round(seen=np.zeros((2, 5))),
+    r"Mine\.oracle: the run sets it; rename the key": {
+        "__annotations__": {"oracle": int},
+        "oracle": 1,
+    },
+    "Mine: start changes x in place; allowed": {"start": lambda self, x: np.add(x, 1, out=x)},
+    r"Mine: start returned NoneType; allowed: float64 of shape \(123,\)": {
+        "start": lambda *_: None
+    },
+    r"start returned float64 of shape \(1, 123\); al": {"start": lambda self, x: x[None]},
+    "start returned float32 of shape": {"start": lambda self, x: x.astype(np.float32)},
 }
 
 
 @pytest.mark.parametrize("message", REFUSED)
-def test_what_cannot_be_resumed_is_refused_before_round_0(message, tmp_path):
+def test_what_cannot_be_resumed_or_is_no_estimate_is_refused_before_round_0(message, tmp_path):
     members = first_round() | {"estimate": average} | REFUSED[message]
     mpisim.estimator("mine")(type("Mine", (mpisim.Estimator,), members))
     with pytest.raises(mpisim.InputError, match=message):
         run_tables(tables(), tmp_path / "log.h5")
-    assert (tmp_path / "log.h5").exists() == ("check" not in members)
+    assert (tmp_path / "log.h5").exists() == ("check" not in members and "oracle" not in members)
 
 
 def test_all_kinds_of_state_have_their_types_after_a_resume(tmp_path):
@@ -239,6 +250,26 @@ def test_a_metric_that_declares_nothing_is_refused(tmp_path):
         run_tables(table({"name": "gd", "stepsize": 0.1}, columns=["largest"]))
 
 
+MISTAKES = {  # of a metric, whose one column is "wide"
+    r"Wide: values returned 1\.0; allowed: a tuple with a number for each of its columns, wide": {
+        "values": lambda self, x: 1.0
+    },
+    r"Wide: values returned \(1, 2\)": {"values": lambda self, x: (1, 2)},
+    "Wide: values changes x in place": {"values": lambda self, x: (np.add(x, 1, out=x)[0],)},
+    "Wide: passed changes x in place": {"passed": lambda self, x: np.add(x, 1, out=x)},
+    "Wide: its column 'loss' is in the log already": {"columns": [column("loss", "twice")]},
+    r"columns has \('wide', '1', 'meaning'\); allowed: ": {"columns": [("wide", "1", "meaning")]},
+}
+
+
+@pytest.mark.parametrize("message", MISTAKES)
+def test_a_mistake_in_a_metric_is_a_line(message):
+    right = {"columns": [column("wide", "largest entry")], "values": lambda self, x: (x.max(),)}
+    mpisim.metric("wide")(type("Wide", (mpisim.Metric,), right | MISTAKES[message]))
+    with pytest.raises(mpisim.InputError, match=message):
+        run_tables(table({"name": "gd", "stepsize": 0.1}, columns=["wide"]))
+
+
 RANDK = {"name": "randk", "k": 4}
 
 
@@ -274,6 +305,7 @@ WRONG = {
     "of_other_clients": "its y on rank 1 has what the server sent to clients of other ranks alone",
     "summed_without_a_message": "it calls star.sum_over_workers, which is for the log",
     "published": "it calls star.publish, which is for the log",
+    "kept_by_some_ranks": r".* estimator\.z_i is missing on rank 0 .*, set on ranks 1-2 ",
 }
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tomli_w
 
-from mpisim.analysis.claims import Evidence, Verdict
+from mpisim.analysis.claims import Evidence, Verdict, clear, judging
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.study import BestSteps, complete_logs
 from mpisim.core.errors import InputError
@@ -141,6 +141,17 @@ def test_a_step_that_diverged_was_tried(make_log, tried, all_work):
     works = {step: [read(make_log(columns=falls, attrs={"stepsize": step}))] for step in (1.0, 2.0)}
     steps = BestSteps(works, 1.0, tried, None, "")
     assert quadratic.tolerated(steps) == 2.0 and quadratic.tolerates_all(steps) is all_work
+
+
+@pytest.mark.parametrize(
+    ("seeds", "verdict"), [(1, "not decided"), (4, "not decided"), (5, "holds")]
+)
+def test_larger_steps_need_seeds(make_log, monkeypatch, seeds, verdict):
+    monkeypatch.setattr(judging, "FEWEST", 5)
+    logs = [read(make_log(seed=seed)) for seed in range(seeds)]
+    both = [BestSteps({step: logs}, step, [1.0, 2.0, 4.0], None, "") for step in (2.0, 1.0)]
+    one = comparison.steps("p-hat = 0", both, (2.0, 1.0), clear)
+    assert one.verdict == verdict and ("(1 seed)" in one.measured) is (seeds == 1)
 
 
 # By step: the rate of |grad f|^2, and that of f. The largest ends on a plateau of f: its gradient

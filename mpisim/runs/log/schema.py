@@ -33,12 +33,12 @@ CUMULATIVE = LEDGER + ORACLE + TIMES
 LATER = {"messages_up"}  # columns that older logs of this version lack
 
 
-def columns(reference: bool, more: Iterable[Column] = ()) -> list[Column]:
-    """The columns of ``/rounds`` in the order of a row.
+def columns(reference: bool) -> list[Column]:
+    """The columns of ``/rounds`` in the order of a row, which those of metrics follow.
 
-    reference : whether the minimiser is known; more : columns of metrics, which come last
+    reference : whether the minimiser is known
     """
-    return ITERATE + (REFERENCE if reference else []) + CUMULATIVE + list(more)
+    return ITERATE + (REFERENCE if reference else []) + CUMULATIVE
 
 
 def worker_columns(names: Collection[str]) -> list[Column]:

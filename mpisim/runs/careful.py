@@ -1,0 +1,75 @@
+"""Estimators and metrics of plugins, called so that a mistake ends the run with a line.
+
+The line names their class. mpisim's are called as they are: tests try them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from mpisim.core.arrays import is_tensor
+from mpisim.core.errors import InputError
+from mpisim.methods.estimators.base import Estimator
+from mpisim.runs.metrics import Metric
+
+
+def is_plugin(part: object) -> bool:
+    """Whether a part's class is not one of mpisim's."""
+    return type(part).__module__.partition(".")[0] != "mpisim"
+
+
+def estimate(estimator: Estimator, name: str, x: Any) -> Any:
+    """g^k of the estimator's ``name``, "start" or "estimate"; `InputError` unless it is as x is."""
+    if not is_plugin(estimator):
+        return getattr(estimator, name)(x)
+    g = _unchanged(estimator, name, x)
+    kind, shape = getattr(g, "dtype", type(g).__name__), getattr(g, "shape", None)
+    if shape is None or (kind, tuple(shape)) != (x.dtype, tuple(x.shape)):
+        of_shape = "" if shape is None else f" of shape {tuple(shape)}"
+        allowed = f"{x.dtype} of shape {tuple(x.shape)}, as x"
+        raise _wrong(estimator, f"{name} returned {kind}{of_shape}; allowed: {allowed}")
+    return g
+
+
+def passed(metric: Metric, x: Any) -> None:
+    """Show x^k to the metric."""
+    if is_plugin(metric):
+        _unchanged(metric, "passed", x)
+    else:
+        metric.passed(x)
+
+
+def values(metric: Metric, x: Any) -> tuple[float, ...]:
+    """The metric's values at x; `InputError` unless there is one for each of its columns."""
+    if not is_plugin(metric):
+        return metric.values(x)
+    found, names = _unchanged(metric, "values", x), [name for name, *_ in metric.columns]
+    if not isinstance(found, tuple | list) or len(found) != len(names):
+        allowed = f"a tuple with a number for each of its columns, {', '.join(names)}"
+        raise _wrong(metric, f"values returned {found!r}; allowed: {allowed}")
+    return tuple(found)
+
+
+def require_columns(metric: Metric, known: Collection[str]) -> None:
+    """`InputError` for a column that is none, or that has one of the ``known`` names."""
+    for column in metric.columns:
+        if not (isinstance(column, tuple) and len(column) == 4 and isinstance(column[1], type)):
+            allowed = "mpisim.runs.metrics.column(NAME, MEANING, UNIT)"
+            raise _wrong(metric, f"columns has {column!r}; allowed: {allowed}")
+        if column[0] in known:
+            raise _wrong(metric, f"its column {column[0]!r} is in the log already; rename it")
+
+
+def _unchanged(part: Any, name: str, x: Any) -> Any:
+    """``part.name(x)``; `InputError` if it changes x in place, which is the run's."""
+    before = x._version if is_tensor(x) else x.tobytes()
+    result = getattr(part, name)(x)
+    if before != (x._version if is_tensor(x) else x.tobytes()):
+        raise _wrong(part, f"{name} changes x in place; allowed: work on a copy of it")
+    return result
+
+
+def _wrong(part: object, line: str) -> InputError:
+    kind = type(part)
+    return InputError(f"{kind.__module__}.{kind.__qualname__}: {line}")
