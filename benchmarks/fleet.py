@@ -24,7 +24,7 @@ def main(path: str) -> None:
             k = np.arange(1, ROUNDS + 1)
             bits = 1e5 * k
             traffic = Traffic(k, 0.0 * k, n * bits, n * bits, bits, np.array([n]))
-            rounds = made(traffic, 0.0 * k, 0.0 * k, fleet, None)
+            rounds = made(traffic, 0.0 * k, 0.0 * k, None)
             start = process_time()
             for seed in range(draws):
                 seconds(rounds, fleet, seed)

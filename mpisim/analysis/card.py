@@ -186,8 +186,8 @@ def mean_errors(spec: Mapping[str, Any], d: int) -> list[float]:
     return errors
 
 
-def seconds(compressor: Compressor) -> tuple[float, float]:
-    """Seconds to compress and encode a vector, and to decode it: medians."""
+def _time_line(compressor: Compressor, bits: float) -> str:
+    """The median times, and on which links they are less than what is saved of 32 bits."""
     v = np.random.default_rng(3).standard_normal((1, compressor.d))
     draw, times = _draw(1), np.empty((REPEATS + 1, 2))
     for row in times:
@@ -197,7 +197,10 @@ def seconds(compressor: Compressor) -> tuple[float, float]:
         compressor.form(draw).decode(packed.data, packed.sizes).decoded()
         row[:] = middle - start, time.perf_counter() - middle
     encode, decode = np.median(times[1:], axis=0).tolist()  # the first call may compile
-    return encode, decode
+    each = " and ".join(f"{1e9 * t / compressor.d:.3g} ns" for t in (encode, decode))
+    rate = compressor.d * (SINGLE.bits - bits) / (encode + decode) / 1e6
+    pays = f"pays on links below {rate:.4g} Mbit/s" if rate > 0 else "sends no less than 32 bits"
+    return f"  encode and decode: {each} a coordinate; {pays}"
 
 
 def page(text: str, picture: bytes) -> str:
@@ -244,15 +247,6 @@ def lines(
     least = least_dimension(spec, max(dimensions))
     if least is not None:
         yield f"messages are shorter than 32 bits a coordinate from d = {least} on (powers of two)"
-
-
-def _time_line(compressor: Compressor, bits: float) -> str:
-    """The times, and on which links they are less than what is saved of 32 bits a coordinate."""
-    encode, decode = seconds(compressor)
-    each = " and ".join(f"{1e9 * t / compressor.d:.3g} ns" for t in (encode, decode))
-    rate = compressor.d * (SINGLE.bits - bits) / (encode + decode) / 1e6
-    pays = f"pays on links below {rate:.4g} Mbit/s" if rate > 0 else "sends no less than 32 bits"
-    return f"  encode and decode: {each} a coordinate; {pays}"
 
 
 def points_of(

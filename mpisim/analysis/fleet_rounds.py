@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mpisim.analysis.link_model import Traffic, of_method, traffic
-from mpisim.comm.communicators import worker_ranks
+from mpisim.analysis.link_model import Traffic, by_row, of_method, traffic
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire
 from mpisim.comm.network import drawn_workers
@@ -83,16 +82,14 @@ def rounds_of(log: Log, fleet: Fleet, ms: float | None = None) -> Rounds:
     counts = traffic(log)
     parts = [log.columns[f"time_{phase}"] for phase in OF_CLIENTS if f"time_{phase}" in log.columns]
     client_seconds = np.sum(parts, axis=0) if parts else np.zeros(log.rows)
-    layout = str(log.config.get("run", {}).get("layout", "shared"))
-    ranks = worker_ranks(int(log.attrs.get("ranks", 1)), layout)
     calls = log.column("oracle_calls")
     each = None if isinstance(fleet.seconds, str) else fleet.seconds
     if fleet.seconds == "sample":
         if not calls[-1:].any():
             raise InputError(f"{log.path}: fleet.seconds = 'sample' needs a log with gradients")
-        each = client_seconds[-1] * ranks / calls[-1]
+        each = client_seconds[-1] * np.count_nonzero(counts.workers) / calls[-1]
     idle = "participants" in log.config.get("method", {})
-    rounds = made(counts, client_seconds, calls, fleet, each, who_sent(log), idle)
+    rounds = made(counts, client_seconds, calls, each, who_sent(log), idle)
     return rounds if ms is None else fedscale(rounds, ms)
 
 
@@ -100,7 +97,6 @@ def made(
     traffic: Traffic,
     client_seconds: np.ndarray,
     calls: np.ndarray,
-    fleet: Fleet,
     each: float | None,
     sent: Sent | None = None,
     idle: bool = True,
@@ -112,16 +108,8 @@ def made(
     sent : None where that is not known; idle : whether clients that do not send do not compute
     """
     n = int(traffic.workers.sum())
-    columns = (
-        *(traffic.rounds, traffic.seconds, traffic.bits_up, traffic.bits_up_max, traffic.bits_down),
-        *(client_seconds, calls),
-    )
-    rounds, seconds, up, most, down, computing, samples = (
-        np.diff(values, prepend=0.0) for values in columns
-    )
-    times = np.maximum(rounds, 1)  # the exchange before round 0 counts as one
-    counted = traffic.messages_up
-    messages = n * times if counted is None else np.diff(counted, prepend=0.0)
+    rounds, seconds, up, down, most, times, messages = by_row(traffic)
+    computing, samples = (np.diff(values, prepend=0.0) for values in (client_seconds, calls))
     index = traffic.rounds.astype(np.int64)
     who, several = sent or (None, np.zeros(len(index), np.int64))
     messages = messages / np.maximum(several, 1)  # of a client, sent as one

@@ -54,14 +54,20 @@ class Traffic(NamedTuple):
     receivers: int | None = None
 
 
+def by_row(traffic: Traffic) -> list[np.ndarray]:
+    """What each row adds to the first five fields, its exchanges, and its messages."""
+    added = [np.diff(values, prepend=0.0) for values in traffic[:5]]
+    times = np.maximum(added[0], 1)  # the exchange before round 0 counts as one
+    counted = traffic.messages_up
+    n = int(traffic.workers.sum())
+    messages = n * times if counted is None else np.diff(counted, prepend=0.0)
+    return [*added, times, messages]
+
+
 def seconds(links: Links, traffic: Traffic) -> np.ndarray:
     """Cumulative seconds on these links, shape (rows,): measured, gathers and broadcasts."""
     n = int(traffic.workers.sum())
-    cumulative = (traffic.rounds, traffic.seconds, traffic.bits_up, traffic.bits_down)
-    rounds, measured, up, down = (np.diff(values, prepend=0.0) for values in cumulative)
-    times = np.maximum(rounds, 1)  # the exchange before round 0 counts as one
-    counted = traffic.messages_up
-    messages = n * times if counted is None else np.diff(counted, prepend=0.0)
+    rounds, measured, up, down, busiest, times, messages = by_row(traffic)
     most = np.maximum(times, messages / n)  # of one host; several where rounds have more gathers
     if links.ranks:
         away = traffic.workers[1:]
@@ -69,7 +75,7 @@ def seconds(links: Links, traffic: Traffic) -> np.ndarray:
         hosts, all_up, messages = int(np.count_nonzero(away)), up * share, messages * share
         busiest_up = up * max(away, default=0) / n
     else:
-        hosts, all_up, busiest_up = n, up, np.diff(traffic.bits_up_max, prepend=0.0)
+        hosts, all_up, busiest_up = n, up, busiest
     receivers = traffic.receivers or n
     copy = down / receivers * (hosts > 0)
     together = hosts if links.shared else 1

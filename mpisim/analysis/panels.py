@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 from mpisim.analysis import style
@@ -16,11 +15,6 @@ R = TypeVar("R")
 C = TypeVar("C")
 
 PANEL = (2.35, 2.0)  # inches
-
-
-def styled() -> AbstractContextManager[None]:
-    """Drawing in this context looks the same whatever the user's matplotlibrc says."""
-    return style.styled(style.PANELS)
 
 
 def grid(rows: int, columns: int, panel: tuple[float, float] = PANEL) -> tuple[Any, Any]:

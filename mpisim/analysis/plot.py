@@ -229,9 +229,14 @@ def draw_bars(
     height = AROUND + BAR * len(groups) + LINE * title.count("\n")
     with style.styled():
         figure, panel = style.new_figure(size or (style.WIDE, height))
-        unit = _bars(panel, np.transpose(seconds))
+        unit = unit_of(np.sum(seconds, axis=1).max())
+        left, places = np.zeros(len(groups)), range(len(groups))
+        for phase, widths in zip(PHASES, np.transpose(seconds) / UNITS[unit], strict=True):
+            bars = panel.barh(places, widths, 0.7, left=left, color=COLOURS[phase], label=phase)
+            left += widths
+        panel.bar_label(bars, [f"{total:.3g} {unit}" for total in left], padding=4, fontsize=9)
         labels = [style.with_formulas(group.name) for group in groups]
-        panel.set_yticks(range(len(groups)), labels)
+        panel.set_yticks(places, labels)
         panel.invert_yaxis()  # the first log on top
         panel.grid(visible=False, axis="y")
         panel.set_axisbelow(True)
@@ -258,15 +263,3 @@ def per_round(log: Log) -> np.ndarray:
 def unit_of(seconds: float) -> str:
     """The largest of `UNITS` that does not exceed so many seconds."""
     return next((unit for unit in UNITS if UNITS[unit] <= seconds), [*UNITS][-1])
-
-
-def _bars(panel: Any, seconds: np.ndarray) -> str:
-    """A bar for each column of ``seconds`` (phases, bars), with its total; returns the unit."""
-    totals = seconds.sum(axis=0)
-    unit = unit_of(totals.max())
-    left, places = np.zeros(len(totals)), range(len(totals))
-    for phase, widths in zip(PHASES, seconds / UNITS[unit], strict=True):
-        bars = panel.barh(places, widths, 0.7, left=left, color=COLOURS[phase], label=phase)
-        left += widths
-    panel.bar_label(bars, [f"{total:.3g} {unit}" for total in left], padding=4, fontsize=9)
-    return unit

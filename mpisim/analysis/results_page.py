@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mpisim.analysis import claims as verdicts
 from mpisim.analysis import results as files
-from mpisim.analysis.claims import PROJECT, Claim, counts, firmness, sensitivity
+from mpisim.analysis.claims import PROJECT, counts, firmness, sensitivity
 from mpisim.analysis.formatting import escaped, markdown, rendered
 from mpisim.analysis.labels import Settings, several
 from mpisim.analysis.results import FOLDER, Provenance, Result, of_study, scale_order
@@ -123,15 +123,13 @@ def _origin(shown: Sequence[Result]) -> str:
 def _settings(of: Callable[[Settings], dict[str, str]], shown: Sequence[Result]) -> list[str]:
     """Settings as text, those of later scales by how they differ from the first one's."""
     first, *others = [of(result.provenance.settings) for result in shown]
-    scale = shown[0].provenance.scale
-    return [listed(first), *(_compared(first, scale, other) for other in others)]
-
-
-def _compared(first: dict[str, str], scale: str, other: dict[str, str]) -> str:
-    changed = {name: text for name, text in other.items() if first.get(name) != text}
-    gone = [f"no `{name}`" for name in first if name not in other]
-    but = "; ".join(filter(None, [listed(changed), *gone]))
-    return f"as {scale}, but {but}" if but else f"as {scale}"
+    cells, scale = [listed(first)], shown[0].provenance.scale
+    for other in others:
+        changed = {name: text for name, text in other.items() if first.get(name) != text}
+        gone = [f"no `{name}`" for name in first if name not in other]
+        but = "; ".join(filter(None, [listed(changed), *gone]))
+        cells.append(f"as {scale}, but {but}" if but else f"as {scale}")
+    return cells
 
 
 def varied(settings: Settings) -> dict[str, str]:
@@ -154,27 +152,20 @@ def duration(seconds: float) -> str:
 
 def _sentences(shown: Sequence[Result]) -> Iterator[tuple[str, list[list[str]]]]:
     """Each sentence of the paper, and the rows of a table of what is claimed."""
-    scales = [result.provenance.scale for result in shown]
-    for (source, quote), claims in _by_sentence(shown).items():
-        rows = []
-        for (text, _), judged in claims.items():
-            cells = {s: f"**{one.verdict}**: {escaped(one.measured)}" for s, one in judged.items()}
-            rows.append([escaped(text), *(cells.get(scale, "") for scale in scales)])
-        paper = f'"{escaped(quote)}" ({escaped(source)})'
-        yield paper if quote else f"{escaped(source)} ({PROJECT})", rows
-
-
-def _by_sentence(
-    shown: Sequence[Result],
-) -> dict[tuple[str, str], dict[tuple[str, int], dict[str, Claim]]]:
-    """{(source, quote): {(claim, which of that text): {scale: claim}}}."""
-    sentences: dict[tuple[str, str], dict[tuple[str, int], dict[str, Claim]]] = {}
+    # {(source, quote): {(claim, which of that text): {scale: cell}}}
+    sentences: dict[tuple[str, str], dict[tuple[str, int], dict[str, str]]] = {}
     for result in shown:
         seen: Counter[tuple[str, str, str]] = Counter()
         for claim in result.claims:
             same = claim.source, claim.quote, claim.claim
             seen[same] += 1
             sentence = sentences.setdefault((claim.source, claim.quote), {})
-            of_scale = sentence.setdefault((claim.claim, seen[same]), {})
-            of_scale[result.provenance.scale] = claim
-    return sentences
+            cells = sentence.setdefault((claim.claim, seen[same]), {})
+            cells[result.provenance.scale] = f"**{claim.verdict}**: {escaped(claim.measured)}"
+    for (source, quote), claims in sentences.items():
+        rows = [
+            [escaped(text), *(cells.get(result.provenance.scale, "") for result in shown)]
+            for (text, _), cells in claims.items()
+        ]
+        paper = f'"{escaped(quote)}" ({escaped(source)})'
+        yield paper if quote else f"{escaped(source)} ({PROJECT})", rows

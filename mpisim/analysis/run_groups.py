@@ -71,26 +71,23 @@ def name_of(log: Log) -> str:
     return name
 
 
-def group_runs(
-    logs: Iterable[Log], by_ranks: bool = False, ignored: Collection[str] = IGNORED
-) -> list[RunGroup]:
+def group_runs(logs: Iterable[Log], by_ranks: bool = False) -> list[RunGroup]:
     """Groups in the order of their first logs, labelled by exactly what differs between them.
 
     Each seed counts `once`. With ``by_ranks``, for figures that show time, runs on other numbers of
-    ranks or on another network of the lab are groups of their own. The keys ``ignored`` set none
-    apart.
+    ranks or on another network of the lab are groups of their own.
     """
-    groups = groups_of(logs, by_ranks, ignored)
+    groups = groups_of(logs, by_ranks)
     return [dataclasses.replace(group, logs=once(group.logs)) for group in groups]
 
 
 def groups_of(
     logs: Iterable[Log], by_ranks: bool = False, ignored: Collection[str] = IGNORED
 ) -> list[RunGroup]:
-    """The groups of `group_runs` with all of their logs."""
+    """The groups of `group_runs` with all of their logs. The keys ``ignored`` set none apart."""
     by_keys: dict[str, RunGroup] = {}
     for log in logs:
-        keys = _keys(log, by_ranks, ignored) | _modules(log, of_mpisim=True)
+        keys = _keys(log, by_ranks, ignored)
         same = json.dumps(keys, sort_keys=True, default=str)
         by_keys.setdefault(same, RunGroup([], keys)).logs.append(log)
     groups = list(by_keys.values())
@@ -113,9 +110,10 @@ def require_alike(
     logs: Sequence[Log], by_ranks: bool = False, ignored: Collection[str] = IGNORED
 ) -> None:
     """`InputError` with a key, none of ``ignored``, that sets one of the logs apart."""
-    keys = [_keys(log, by_ranks, ignored) for log in logs]
-    for key in varying([{name: str(value) for name, value in flat.items()} for flat in keys]):
-        texts = [str(flat.get(key, "nothing")) for flat in keys]
+    keys = [_keys(log, by_ranks, ignored).items() for log in logs]
+    shown = [{name: str(v) for name, v in flat if not _is_package(name)} for flat in keys]
+    for key in varying(shown):
+        texts = [flat.get(key, "nothing") for flat in shown]
         other = next(i for i, text in enumerate(texts) if text != texts[0])
         both, values = f"{logs[0].path} and {logs[other].path}", f"{texts[0]} and {texts[other]}"
         rule = "runs of one setting may differ in the seed alone"
@@ -123,7 +121,7 @@ def require_alike(
 
 
 def _keys(log: Log, by_ranks: bool, ignored: Collection[str]) -> dict[str, Any]:
-    """What sets a run apart, but for modules of mpisim: its experiment's keys, and digests."""
+    """What sets a run apart: its experiment's keys, and digests of its data and modules."""
     flat = flatten(log.config)
     keys = {k: v for k, v in flat.items() if k not in ignored}
     starts = flat.get("method.schedule.at")
@@ -137,17 +135,12 @@ def _keys(log: Log, by_ranks: bool, ignored: Collection[str]) -> dict[str, Any]:
     keys.setdefault("problem.workers", log.n)  # of the ranks, unless there is the key
     for place, content in enumerate(DATA.findall(str(log.attrs.get("problem", "")))):
         keys[f"data sha256{place or ''}"] = content
-    return keys | _modules(log, of_mpisim=False)
-
-
-def _modules(log: Log, of_mpisim: bool) -> dict[str, Any]:
-    """{"module NAME": digest} of those that a run executed, mpisim's or its plugins'."""
-    executed = identity.of_log(log.attrs)
-    modules = {name: text for name, text in executed.items() if name.startswith("module ")}
-    return {name: text for name, text in modules.items() if _is_package(name) == of_mpisim}
+    executed = identity.of_log(log.attrs).items()
+    return keys | {name: text for name, text in executed if name.startswith("module ")}
 
 
 def _is_package(key: str) -> bool:
+    """Whether it is the digest of a module of mpisim."""
     return key.partition(".")[0] == "module mpisim"
 
 
@@ -297,12 +290,8 @@ def _tell_code(groups: list[RunGroup]) -> None:
     for sharing in by_key(groups, experiment).values():
         varied = varying([group.keys for group in sharing])
         code = sorted(filter(_is_digest, varied), key=_is_package)
+        more = f" and {len(code) - 1} more" * (len(code) > 1)  # of several the first is named
         for group in sharing if code else ():
-            group.variant = ", ".join(filter(None, [group.variant, _digest_text(group, code)]))
-
-
-def _digest_text(group: RunGroup, keys: Sequence[str]) -> str:
-    """The digest that tells a group from others; of several the first is named."""
-    values = [str(group.keys.get(key, "-")) for key in keys]
-    more = f" and {len(keys) - 1} more" * (len(keys) > 1)
-    return f"{keys[0]}{more} = {config_digest(repr(values)) if more else values[0][:12]}"
+            values = [str(group.keys.get(key, "-")) for key in code]
+            text = f"{code[0]}{more} = {config_digest(repr(values)) if more else values[0][:12]}"
+            group.variant = ", ".join(filter(None, [group.variant, text]))

@@ -21,8 +21,8 @@ from mpisim.runs.setup import Setup, require_theorems
 from mpisim.theory import permk_tables, tables
 from mpisim.theory.permk_tables import LETTERS, Choice
 from mpisim.theory.setting import Condition, Setting, setting_of
-from mpisim.theory.smoothness import Constants, mean
-from mpisim.theory.tables import Case, Guarantee
+from mpisim.theory.smoothness import mean
+from mpisim.theory.tables import Case
 
 NOT_PLAIN = "theorems are about x - gamma g: what follows is without method.weight_decay"
 
@@ -34,7 +34,6 @@ class Facts(NamedTuple):
     """
 
     setup: Setup
-    c: Constants
     smooth: Setting
     f_0: float
     f_inf: float | None
@@ -63,7 +62,7 @@ def report(experiment: Experiment, epsilon: float, comm: Comm) -> str:
     cases = [_case(facts, condition, epsilon) for condition in get_args(Condition)]
     blocks = [
         text.pairs(what),
-        "constants\n" + text.columns(_constants(facts.c)),
+        "constants\n" + text.columns(_constants(facts.smooth)),
         text.pairs(_method(facts, experiment)),
         text.pairs(gap),
         *(_table(facts, case) for case in cases),
@@ -82,7 +81,7 @@ def _facts(experiment: Experiment, comm: Comm) -> Facts:
     c = setup.cache.constants(star, method.smoothness)
     f_0 = float(mean(star, problem.losses(problem.initial_point())[:, None])[0])
     smooth = setting_of(c, problem, setup.compressor, star, method.smoothness)
-    return Facts(setup, c, smooth, f_0, *_lower_bound(setup))
+    return Facts(setup, smooth, f_0, *_lower_bound(setup))
 
 
 def _lower_bound(setup: Setup) -> tuple[float | None, str]:
@@ -99,12 +98,12 @@ def _lower_bound(setup: Setup) -> tuple[float | None, str]:
     return None, "no lower bound of f is known, so no rounds can be predicted"
 
 
-def _constants(c: Constants) -> list[tuple[str, ...]]:
+def _constants(setting: Setting) -> list[tuple[str, ...]]:
+    c, square = setting.c, "root of the mean square of "
+
     def line(name: str, values: str, key: str, more: str = "") -> tuple[str, ...]:
         return name, values, "sharp" if c.sharp[key] else "bound", more + c.source[key]
 
-    setting = Setting(len(c.L_i), 0, False, c, None, None, 0.0)
-    square = "root of the mean square of "
     return [
         line("L_i", text.span(c.L_i), "L_i"),
         line("L = L_-", text.number(c.L), "L"),
@@ -178,7 +177,7 @@ def _table(facts: Facts, case: Case) -> str:
     title = f"MARINA paper, Table {number}: until {goal}"
     if facts.f_inf is None:
         return f"{title}\n  none: {facts.f_inf_source}"
-    if case.setting.condition == "PL" and facts.c.mu is None:
+    if case.setting.condition == "PL" and case.setting.c.mu is None:
         return f"{title}\n  none: the problem has no known mu"
     estimator = facts.setup.estimator
     rows, missing = tables.rows(case)
@@ -186,9 +185,12 @@ def _table(facts: Facts, case: Case) -> str:
         rows = tables.merged(rows, estimator.guarantees(case))
     except InputError as error:
         missing.append(f"{estimator.name}: {str(error).removeprefix('method.stepsize: ')}")
-    head = ("setup", "method", "rounds", "bits/worker", "samples/worker", "", "source")
-    lines = text.columns([head, *(_cells(row) for row in rows)], right=(2, 3, 4))
-    table = "\n".join([title, lines, *(f"  without {reason}" for reason in missing)])
+    lines = [("setup", "method", "rounds", "bits/worker", "samples/worker", "", "source")]
+    for row in rows:
+        numbers = f"{row.rounds:.3e}", f"{row.bits:.3e}", f"{row.calls:.3e}"
+        lines.append((row.setup, row.method, *numbers, row.kind, row.source))
+    shown = text.columns(lines, right=(2, 3, 4))
+    table = "\n".join([title, shown, *(f"  without {reason}" for reason in missing)])
     return f"{table}\n\n{_permk(case)}" if estimator.permk_tables else table
 
 
@@ -205,11 +207,6 @@ def _case(facts: Facts, condition: Condition, epsilon: float) -> Case:
         first_b=parameters.get("first_batch"),
         r=parameters.get("participants"),
     )
-
-
-def _cells(row: Guarantee) -> tuple[str, ...]:
-    numbers = (f"{value:.3e}" for value in (row.rounds, row.bits, row.calls))
-    return row.setup, row.method, *numbers, row.kind, row.source
 
 
 def _permk(case: Case) -> str:

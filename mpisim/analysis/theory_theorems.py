@@ -49,7 +49,11 @@ def saq(setup: Setup, method: Method, setting: Setting, epsilon: float) -> Itera
         return
     quantizers = Quantizers(setting.n, setting.d, setting.mu)
     numbers = _numbers(setup, quantizers)
-    constants = [*_saq_constants(setting, quantizers, numbers)]
+    sizes = {"n": setting.n, "d": setting.d, "blocks": quantizers.starts.size - 1}
+    values = numbers._asdict() | {"kappa": setting.L_max / setting.mu}
+    values["nu"] = paper.nu(setting.c.L_i)
+    sources = text.TABLES["saq"].items()
+    constants = [(n, text.number(values[n]), source.format(**sizes)) for n, source in sources]
     if rate is not None:
         constants += _at_minimiser(setup, setting, rate)
     yield f"SAQ paper, constants\n{text.columns(constants)}"
@@ -73,16 +77,6 @@ def _numbers(setup: Setup, quantizers: Quantizers) -> Numbers:
     nu_1_max, T_1, T_B, *rest = worst
     fits = {theorem: Fit(*rest[4 * i :][:4]) for i, theorem in enumerate(paper.THEOREMS)}
     return Numbers(nu_1_max, T_1, T_B, fits)
-
-
-def _saq_constants(
-    setting: Setting, quantizers: Quantizers, numbers: Numbers
-) -> Iterable[tuple[str, str, str]]:
-    sizes = {"n": setting.n, "d": setting.d, "blocks": quantizers.starts.size - 1}
-    values = numbers._asdict() | {"kappa": setting.L_max / setting.mu}
-    values["nu"] = paper.nu(setting.c.L_i)
-    for name, source in text.TABLES["saq"].items():
-        yield name, text.number(values[name]), source.format(**sizes)
 
 
 def _at_minimiser(setup: Setup, setting: Setting, rate: Rate) -> Iterable[tuple[str, str, str]]:
@@ -159,15 +153,19 @@ def cd_adam(setup: Setup, method: Method, case: Case) -> Iterator[str]:
         return
     epsilon = case.epsilon * case.epsilon
     goal = f"min_t E|grad f(x_t)|^2 <= epsilon = {text.number(epsilon)}"
-    lines = text.TABLES["cd_adam"].items()
-    numbers = [(n, text.number(getattr(theorem, key)), source) for n, (key, source) in lines]
+    constants = text.TABLES["cd_adam"].items()
+    numbers = [(n, text.number(getattr(theorem, key)), source) for n, (key, source) in constants]
     yield f"CD-Adam paper, constants\n{text.columns(numbers)}"
     yield f"{title}: until {goal}, with the order in Table 1\n{_cd_adam_table(theorem, epsilon)}"
     steps = {"Theorem 6.4": (theorem.alpha(epsilon), theorem.tau(epsilon))}
     if isinstance(method.stepsize, float):
         steps["the experiment's"] = method.stepsize, theorem.batch or theorem.N
+    lines = [("alpha", "tau", "E|g^ - g| (B.5)", "E|g~ - g^| (B.6)", "")]
+    for name, (alpha, tau) in steps.items():
+        worker, server = theorem.worker_error(alpha, tau), theorem.server_error(alpha, tau)
+        lines.append((f"{alpha:.3e}", str(tau), f"{worker:.3e}", f"{server:.3e}", name))
     lemmas = "CD-Adam paper, Lemmas B.5 and B.6: compression errors in the long run"
-    yield f"{lemmas}\n{_lemmas(theorem, steps)}"
+    yield f"{lemmas}\n{text.columns(lines, right=(0, 1, 2, 3))}"
 
 
 def _cd_adam_table(theorem: Theorem64, epsilon: float) -> str:
@@ -183,11 +181,3 @@ def _cd_adam_table(theorem: Theorem64, epsilon: float) -> str:
     ]
     head = ("", "value", "O(.) with constant 1", "")
     return text.columns([head, *lines], right=(1, 2))
-
-
-def _lemmas(theorem: Theorem64, steps: dict[str, tuple[float, int]]) -> str:
-    lines = [("alpha", "tau", "E|g^ - g| (B.5)", "E|g~ - g^| (B.6)", "")]
-    for name, (alpha, tau) in steps.items():
-        worker, server = theorem.worker_error(alpha, tau), theorem.server_error(alpha, tau)
-        lines.append((f"{alpha:.3e}", str(tau), f"{worker:.3e}", f"{server:.3e}", name))
-    return text.columns(lines, right=(0, 1, 2, 3))

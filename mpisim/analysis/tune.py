@@ -137,8 +137,20 @@ def report(points: list[Point], criterion: str, folder: Path) -> str:
 
 def table(choices: Iterable[TunedSetting], criterion: str) -> str:
     """Steps and scores of each setting, with warnings."""
-    head = f"best step by the smallest {CRITERIA[criterion].rule}, mean over the seeds:"
-    return "\n".join([head, *(line for choice in choices for line in _lines(choice))])
+    lines = [f"best step by the smallest {CRITERIA[criterion].rule}, mean over the seeds:"]
+    for choice in choices:
+        unit = " x theory" if choice.theory else ""
+        lines.append(choice.label)
+        for candidate in choice.candidates:
+            mark = "*" if candidate is choice.best else " "
+            score = candidate.out if candidate.score is None else f"{candidate.score:.6g}"
+            lines.append(f"  {mark} {f'{candidate.step:g}{unit}':>16}  {score}")
+        if choice.best is None:
+            lines.append("  warning: no step is left; try smaller ones")
+        elif choice.edge:
+            side = "smaller" if choice.best is choice.candidates[0] else "larger"
+            lines.append(f"  warning: the best is at the edge of the grid; try {side} ones")
+    return "\n".join(lines)
 
 
 def require_fit(criterion: str, configs: Iterable[Tables]) -> None:
@@ -219,18 +231,3 @@ def _out(log: Log, rule: Criterion) -> str:
         return f"{seed} was stopped by {log.attrs.get('stopped_by')}"
     finite = np.isfinite([log.column("grad_norm_sq"), log.column("loss")]).all()
     return "" if finite else f"{seed} is not finite"
-
-
-def _lines(choice: TunedSetting) -> list[str]:
-    unit = " x theory" if choice.theory else ""
-    lines = [choice.label]
-    for candidate in choice.candidates:
-        mark = "*" if candidate is choice.best else " "
-        score = candidate.out if candidate.score is None else f"{candidate.score:.6g}"
-        lines.append(f"  {mark} {f'{candidate.step:g}{unit}':>16}  {score}")
-    if choice.best is None:
-        lines.append("  warning: no step is left; try smaller ones")
-    elif choice.edge:
-        side = "smaller" if choice.best is choice.candidates[0] else "larger"
-        lines.append(f"  warning: the best is at the edge of the grid; try {side} ones")
-    return lines

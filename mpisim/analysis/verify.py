@@ -11,7 +11,7 @@ from mpisim.analysis.link_model import to_some
 from mpisim.analysis.repeat import COLUMNS, replay, rerun, tables_of, why_not, worker_bits
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
-from mpisim.runs.experiment import Experiment, parse
+from mpisim.runs.experiment import parse
 from mpisim.runs.identity import executed_by, of_log, other_code
 from mpisim.runs.log.reader import Log, damaged
 from mpisim.runs.log.schema import CUMULATIVE, DIGEST, LEDGER, REQUIRED, SCHEMA_VERSION, older
@@ -142,7 +142,10 @@ def examine(log: Log, again: bool, trusted: bool, comm: Any) -> Iterator[Check]:
 
     trusted : what the experiment needs beyond mpisim is loaded
     """
-    lacks = "" if trusted else lacking(log.config.get("plugin", []))
+    lacks, plugins = "", log.config.get("plugin")
+    if plugins and not trusted:
+        names = ", ".join(map(str, plugins if isinstance(plugins, list) else [plugins]))
+        lacks = f"its experiment needs {names}: --plugin names it, --load-plugins trusts the log"
     if lacks and again:
         raise InputError(f"{log.path}: {lacks}")
     made = _checks(log, lacks)
@@ -156,14 +159,6 @@ def examine(log: Log, again: bool, trusted: bool, comm: Any) -> Iterator[Check]:
         ranks = f"{comm.size} rank{'s' * (comm.size > 1)}"
         text = f"every row of a second run on {ranks}, except for the clocks"
         yield comm.bcast(Check(text, problems))
-
-
-def lacking(plugins: object) -> str:
-    """What a log with these plugins needs; empty if there are none."""
-    if not plugins:
-        return ""
-    names = ", ".join(map(str, plugins if isinstance(plugins, list) else [plugins]))
-    return f"its experiment needs {names}: --plugin names it, --load-plugins trusts the log"
 
 
 def _checks(log: Log, lacks: str) -> Iterator[Check]:
@@ -188,7 +183,12 @@ def _recomputed(log: Log, lacks: str) -> Iterator[Check]:
         experiment = parse(tables_of(log))
     except InputError as error:
         raise InputError(f"{log.path}: {error}; --plugin loads what is not mpisim's") from None
-    yield from _code(log, experiment)
+    # Whether one code, the one here, wrote the log. Another one need not be wrong.
+    for line in str(log.attrs.get("accepted_changes", "")).splitlines():
+        yield Check(f"other code wrote the rows from {line}", done=False)
+    other = other_code(of_log(log.attrs), executed_by(experiment))
+    same = "the code that is here wrote the log"
+    yield Check(f"the log {other}" if other else same, done=not other)
     if reason := why_not(log, experiment):
         yield Check(f"{text}: no, {reason}; --rerun checks them", done=False)
         return
@@ -196,11 +196,3 @@ def _recomputed(log: Log, lacks: str) -> Iterator[Check]:
         yield Check(text, replay(log, experiment))
     except TimeoutError as error:
         yield Check(f"{text}: no, {error}", done=False)
-
-
-def _code(log: Log, experiment: Experiment) -> Iterator[Check]:
-    """Whether one code, the one here, wrote the log. Another one need not be wrong."""
-    for line in str(log.attrs.get("accepted_changes", "")).splitlines():
-        yield Check(f"other code wrote the rows from {line}", done=False)
-    text = other_code(of_log(log.attrs), executed_by(experiment))
-    yield Check(f"the log {text}" if text else "the code that is here wrote the log", done=not text)

@@ -59,6 +59,8 @@ class DebugStar(Star):
     """Poisons vectors that were sent, once they are encoded; means off the server; and what the
     server sends to clients of other ranks alone. Remembers exchanges that cost no bits.
 
+    kept : whether the sender of a vector may go on with it; it may while the run is set up
+    estimating : whether the method's lines of a round run
     uncharged : the first exchange of the round that the method calls, and that is for the log; or
         empty
     """
@@ -67,17 +69,9 @@ class DebugStar(Star):
 
     def __init__(self, *args: Any):
         super().__init__(*args)
-        self._kept: Callable[[Any], bool] = lambda v: True  # during the set-up
-        self._estimating, self.uncharged = False, ""
+        self.kept: Callable[[Any], bool] = lambda v: True
+        self.estimating, self.uncharged = False, ""
         self._sent: dict[Upload, Any] = {}
-
-    def begin_estimate(self, kept: Callable[[Any], bool]) -> None:
-        """The method's lines begin; ``kept``: whether the sender of a vector may go on with it."""
-        self._kept, self._estimating = kept, True
-
-    def end_estimate(self) -> None:
-        """The method's lines of this round have run."""
-        self._estimating = False
 
     def compress(
         self,
@@ -88,7 +82,7 @@ class DebugStar(Star):
     ) -> Upload:
         upload = super().compress(compressor, v, purpose, clients)
         writeable = is_tensor(v) or (isinstance(v, np.ndarray) and v.flags.writeable)
-        if self.poisons_sent and writeable and not self._kept(v):
+        if self.poisons_sent and writeable and not self.kept(v):
             self._sent[upload] = v
         return upload
 
@@ -133,15 +127,15 @@ class DebugStar(Star):
         self._itself(super()._report, *args)
 
     def _for_the_log(self, name: str, exchange: Callable[..., Any], v: Any) -> Any:
-        if self._estimating:
+        if self.estimating:
             self.uncharged = self.uncharged or name
         return self._itself(exchange, v)
 
     def _itself(self, call: Callable[..., Any], *args: Any) -> Any:
         """``call``, whose exchanges are the star's, not the method's."""
-        before, self._estimating = self._estimating, False
+        before, self.estimating = self.estimating, False
         result = call(*args)
-        self._estimating = before
+        self.estimating = before
         return result
 
     def draws(self) -> dict[str, int]:

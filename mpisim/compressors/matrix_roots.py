@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from abc import ABC, abstractmethod
 
 import numpy as np
 from numba import njit
@@ -13,8 +12,10 @@ from mpisim.core.numerics.sums import product
 
 
 @dataclasses.dataclass(frozen=True)
-class MatrixRoot(ABC):
-    """L_i^{1/2}, or the root of a larger matrix, which serves as L_i just as well.
+class MatrixRoot:
+    """L^{1/2} itself, symmetric to the bit, as d^2 numbers.
+
+    Or the root of a larger matrix, which serves as L_i just as well: `LowRank`, `Diagonal`.
 
     d : dimension; wire, arithmetic : types of what is sent and of what is computed with it.
     """
@@ -24,21 +25,28 @@ class MatrixRoot(ABC):
     arithmetic: np.dtype
 
     @property
-    @abstractmethod
     def count(self) -> int:
         """Numbers sent."""
+        return self.d * self.d
 
-    @abstractmethod
     def numbers(self, matrix: np.ndarray) -> np.ndarray:
         """What is sent of L, shape (count,), for L symmetric positive semidefinite, (d, d)."""
+        values, vectors = eigh(matrix)
+        values = np.where(values > cut_off(self.d, self.wire) * values[-1], values, 0.0)
+        return _symmetric(_composed(vectors, np.sqrt(values)), matrix).ravel()
 
-    @abstractmethod
     def roots(self, sent: np.ndarray) -> np.ndarray:
         """L_i^{1/2} from decoded ``sent`` (k, count): (k, d, d), or its diagonal (k, d)."""
+        return sent.reshape(-1, self.d, self.d)
 
-    @abstractmethod
     def inverse(self, root: np.ndarray) -> tuple[np.ndarray, float]:
         """L^{†1/2} in the shape of ``root``, and L's least non-zero eigenvalue (0 for L = 0)."""
+        values, vectors = eigh(root.astype(np.float64))
+        kept = values > np.sqrt(cut_off(self.d, self.wire)) * values[-1]
+        values, vectors = values[kept], vectors[:, kept]
+        if not values.size:
+            return np.zeros(root.shape), 0.0
+        return _symmetric(_composed(vectors, 1 / values), root), float(values[0] * values[0])
 
     def matrix(self, root: np.ndarray) -> np.ndarray:
         """L, shape (d, d), float64."""
@@ -50,32 +58,8 @@ class MatrixRoot(ABC):
         return _diagonals(roots)
 
 
-class Full(MatrixRoot):
-    """L^{1/2} itself, symmetric to the bit, as d^2 numbers."""
-
-    @property
-    def count(self) -> int:
-        return self.d * self.d
-
-    def numbers(self, matrix: np.ndarray) -> np.ndarray:
-        values, vectors = eigh(matrix)
-        values = np.where(values > cut_off(self.d, self.wire) * values[-1], values, 0.0)
-        return _symmetric(_composed(vectors, np.sqrt(values)), matrix).ravel()
-
-    def roots(self, sent: np.ndarray) -> np.ndarray:
-        return sent.reshape(-1, self.d, self.d)
-
-    def inverse(self, root: np.ndarray) -> tuple[np.ndarray, float]:
-        values, vectors = eigh(root.astype(np.float64))
-        kept = values > np.sqrt(cut_off(self.d, self.wire)) * values[-1]
-        values, vectors = values[kept], vectors[:, kept]
-        if not values.size:
-            return np.zeros(root.shape), 0.0
-        return _symmetric(_composed(vectors, 1 / values), root), float(values[0] * values[0])
-
-
 @dataclasses.dataclass(frozen=True)
-class LowRank(Full):
+class LowRank(MatrixRoot):
     """c = sqrt(l) and V, r d + 1 numbers: V V^T + c I is the root of the over-approximation
 
     sum_{k <= r} (lambda_k - l) u_k u_k^T + l I, l = lambda_{r+1}: SAQ, A.3.

@@ -47,9 +47,8 @@ class Rotating(Compressor):
 
     def rotated(self, draw: Draw, inner: Form) -> RotatedForm:
         """The form of messages ``inner`` with the rotations of ``draw``."""
-        words = dataclasses.replace(draw, purpose=f"{draw.purpose}/rotation").words(
-            -(-self.D // 64)
-        )
+        signs = dataclasses.replace(draw, purpose=f"{draw.purpose}/rotation")
+        words = signs.words(-(-self.D // 64))
         bits = np.unpackbits(words.view(np.uint8), axis=1, count=self.D)
         return RotatedForm(self.d, draw.workers, self.precision, inner, 1.0 - 2.0 * bits)
 

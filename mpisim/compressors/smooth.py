@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.compressors.base import Compressor, WorkerRows, compressor
-from mpisim.compressors.matrix_roots import Diagonal, Full, LowRank, MatrixRoot
+from mpisim.compressors.matrix_roots import Diagonal, LowRank, MatrixRoot
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
@@ -55,7 +55,6 @@ class Smooth(Compressor):
                 " workers do not draw independently"
             )
         self._roots: WorkerRows | None = None
-        self._blocks: dict[tuple[int, int], np.ndarray] = {}
         self._cal_L_i = np.zeros(0)
         self._cal_L: float | None = None
         self._omega: float | None = None
@@ -63,7 +62,7 @@ class Smooth(Compressor):
     def _matrix_root(self) -> MatrixRoot:
         types = self.d, self.precision.wire, self.precision.arithmetic
         if self.rank is None:
-            return Full(*types) if self.approximation is None else Diagonal(*types)
+            return MatrixRoot(*types) if self.approximation is None else Diagonal(*types)
         allowed = f"an integer from 1 to d - 1 = {self.d - 1}"
         require(1 <= self.rank < self.d, "compressor.rank", self.rank, allowed)
         if self.approximation is not None:
@@ -86,7 +85,6 @@ class Smooth(Compressor):
         numbers = [self._root.numbers(matrix) for matrix in L_i]
         sent = WorkerRows(*star.send_once(np.array(numbers).reshape(star.m, self._root.count)))
         self._roots = WorkerRows(sent.first, self._root.roots(sent.rows))
-        self._blocks.clear()
         pairs = [self._root.inverse(self._roots.one(i)) for i in workers]
         inverses = np.array([inverse for inverse, _ in pairs], self.precision.arithmetic)
         self._inverses = inverses.reshape(star.m, *self._roots.rows.shape[1:])
@@ -112,16 +110,8 @@ class Smooth(Compressor):
         self._cal_L, self._omega = float(worst[0]), float(worst[1])
 
     def form(self, draw: Draw) -> MappedForm:
-        return MappedForm(self.inner.form(draw), self._prepared().rows, self._which(draw))
-
-    def _which(self, draw: Draw) -> np.ndarray:
-        """The rows of the workers that draw, kept if all do: the same in every round."""
-        if draw.clients is not None or draw.purpose == "down":
-            return self._prepared().which(draw)
-        block = draw.first, draw.count
-        if block not in self._blocks:
-            self._blocks[block] = self._prepared().which(draw)
-        return self._blocks[block]
+        roots = self._prepared()
+        return MappedForm(self.inner.form(draw), roots.rows, roots.which(draw))
 
     def _prepared(self) -> WorkerRows:
         if self._roots is None:
@@ -129,7 +119,8 @@ class Smooth(Compressor):
         return self._roots
 
     def compress(self, v: np.ndarray, draw: Draw) -> Mapped:
-        roots, which = self._prepared(), self._which(draw)
+        roots = self._prepared()
+        which = roots.which(draw)
         on_rank = which - (self._first - roots.first)  # among this rank's workers
         inner = self.inner.compress(products(self._inverses, on_rank, v), draw)
         return Mapped(MappedForm(inner.form, roots.rows, which), inner)

@@ -269,6 +269,7 @@ class RandTau(SeededCompressor):
     """
 
     lazy, random_length = False, True
+    omega = 0.0  # set by `check`
     tau: float | None = None
 
     def check(self) -> None:
@@ -277,7 +278,7 @@ class RandTau(SeededCompressor):
         require(0 < self._tau <= self.d, "compressor.tau", self._tau, allowed)
         self.p: WorkerRows | None = None
         self._common = np.full(self.d, self._tau / self.d)
-        self._omega = theory.cal_L_independent(np.ones(self.d), self._common)
+        self.omega = theory.cal_L_independent(np.ones(self.d), self._common)
 
     def form(self, draw: Draw) -> SeededForm:
         p = self._common if self.p is None else self.p.of(draw)
@@ -286,10 +287,6 @@ class RandTau(SeededCompressor):
         workers, indices = (np.ascontiguousarray(axis) for axis in np.nonzero(drawn))
         scale = self.d / self._tau if self.p is None else 1 / p[workers, indices]
         return SeededForm.of(self.d, self.precision, ptr, indices, scale)
-
-    @property
-    def omega(self) -> float:
-        return self._omega
 
     @property
     def density(self) -> float:
@@ -324,4 +321,4 @@ class RandTauPlus(RandTau):
         self.p = diagonals.map(lambda row: theory.probabilities(row, self._tau, n_mu))
         workers = range(star.first, star.first + star.m)
         worst = [theory.cal_L_independent(np.ones(self.d), self.p.one(i)) for i in workers]
-        self._omega = float(star.all_workers(np.array(worst).reshape(star.m, 1)).max())
+        self.omega = float(star.all_workers(np.array(worst).reshape(star.m, 1)).max())

@@ -111,11 +111,13 @@ def create_atomic(
     return descriptor
 
 
-def write_file(path: Path, content: bytes, kind: type[MpisimError] = OutputError) -> None:
+def write_file(
+    path: Path, content: bytes, kind: type[MpisimError] = OutputError, shared: bool = False
+) -> None:
     """`write_atomic`, and the folder before it; one line of this ``kind`` where that fails."""
     with writing(path, kind):
         make_folder(path.parent)
-        write_atomic(path, content)
+        write_atomic(path, content, shared=shared)
 
 
 def try_write(path: Path, content: bytes, mode: int = 0o666) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from mpisim.core.numerics.eigen import triangle_size
 from mpisim.core.numerics.sums import add_gram, chosen_rows, squared_norms
 from mpisim.problems import row_kernels, sweeps
-from mpisim.problems.data.arrange import stretches
+from mpisim.problems.data.arrange import row_numbers, stretches
 from mpisim.problems.data.prepared import Shards
 from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS, SOFTMAX
 from mpisim.problems.row_kernels import DENSE, ONES, SPARSE
@@ -57,8 +57,7 @@ class DesignMatrix:
         if dense:
             form = DENSE
             matrix = np.zeros((len(shards.labels), shards.features), dtype)
-            rows = np.repeat(np.arange(len(shards.labels)), np.diff(shards.indptr))
-            matrix[rows, shards.indices] = data
+            matrix[row_numbers(shards), shards.indices] = data
             indptr, indices, data = (np.empty(0, a.dtype) for a in (indptr, indices, data))
         elif np.all(data == 1):
             form, data = ONES, np.empty(0, dtype)

@@ -36,11 +36,12 @@ class LastWords:
     @classmethod
     def start(cls) -> LastWords | None:
         """On rank 0 of an mpirun at a terminal; None elsewhere."""
-        if os.environ.get(RANK) != "0" or not _at_terminal():
+        if os.environ.get(RANK) != "0":
             return None
-        import subprocess
-
         try:
+            os.close(os.open(TERMINAL, os.O_WRONLY | os.O_NOCTTY))  # fails without a terminal
+            import subprocess
+
             group = os.getpgid(os.getppid())
             if group == os.getpgrp():  # what started this process is not mpirun
                 return None
@@ -63,14 +64,6 @@ class LastWords:
         with contextlib.suppress(OSError):
             self._pipe.close()
         self._process.wait()
-
-
-def _at_terminal() -> bool:
-    """Whether this process has a terminal."""
-    with contextlib.suppress(OSError):
-        os.close(os.open(TERMINAL, os.O_WRONLY | os.O_NOCTTY))
-        return True
-    return False
 
 
 def main() -> None:

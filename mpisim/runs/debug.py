@@ -67,14 +67,14 @@ class Debug:
 
     def begins(self) -> None:
         """The method's lines of a round begin."""
-        self.star.begin_estimate(self._kept)
+        self.star.kept, self.star.estimating = self._kept, True
 
     def ended(self, g: Any, x: Any) -> None:
         """Check the estimate g^k and the point x^{k+1} of a round that ends. Collective.
 
         `MethodError`, the same on all ranks, for what is wrong.
         """
-        self.star.end_estimate()
+        self.star.estimating = False
         facts: dict[str, Any] = {}
         facts |= {f"{name}, which is Shared,": _digest(v) for name, v in self._entries("Shared")}
         facts |= {f"the number of draws for {p!r}": n for p, n in self.star.draws().items()}

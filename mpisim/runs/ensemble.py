@@ -114,15 +114,16 @@ class EnsembleStar(Star):
 
 
 class Given(Oracle):
-    """The oracle of a member: the ensemble has evaluated its losses and gradients."""
+    """The oracle of a member.
 
-    def give(self, losses: np.ndarray, gradients: np.ndarray) -> None:
-        """What `evaluate` returns from now on."""
-        self._given = losses, gradients
+    given : its losses and gradients, which the ensemble has evaluated
+    """
+
+    given: Any
 
     def evaluate(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self.clock.to(EVALUATE)
-        return self._given
+        return self.given
 
 
 class Member(Loop):
@@ -184,7 +185,7 @@ class Ensemble(Loop):
             member.state.jump(k, state.x[run])
             member.oracle.restore(state.oracle.calls // runs)
             if given is not None:
-                member.oracle.give(*(rows[workers] for rows in given))
+                member.oracle.given = [rows[workers] for rows in given]
             member.end = member.evaluate(k, logged)
             if member.end is not None:
                 member.record.close(member.end)

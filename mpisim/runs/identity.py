@@ -24,7 +24,6 @@ from mpisim.core.errors import InputError
 from mpisim.core.imports import digest, file_of, imports, short
 from mpisim.core.numerics import processor
 from mpisim.core.registry import package_of
-from mpisim.core.schema import flat
 from mpisim.core.terminal import one_line
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.host import version
@@ -46,19 +45,6 @@ REGISTRIES = (
     "mpisim.wire.placed",
 )
 ELSEWHERE = ("mpisim.runs", "mpisim.analysis", "mpisim.cli")  # never followed
-
-
-def resolved(
-    table: dict[str, Any], parameters: dict[str, Any], gamma: float, problem: str, n: int
-) -> dict[str, str]:
-    """The experiment, by name.
-
-    table : the experiment's; parameters, gamma : the resolved parameters of the method, and its
-    step; problem : the identity of the data; n : workers.
-    """
-    facts = {"problem identity": problem, "workers": str(n)} | must_agree(flat(table))
-    facts |= flat({"method": {name.rstrip("_"): value for name, value in parameters.items()}})
-    return facts | {"step size": repr(float(gamma))}
 
 
 def must_agree(table: Mapping[str, str]) -> dict[str, str]:

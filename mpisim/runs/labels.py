@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mpisim.comm.communicators import ranks_for, worker_ranks
+from mpisim.comm.communicators import worker_ranks
 from mpisim.core import schema
 from mpisim.methods.estimators.base import Estimator
 from mpisim.methods.method_table import METHODS
@@ -213,8 +213,8 @@ def ranks_of(experiment: Experiment) -> int | None:
     if wanted == "all":
         return None
     if wanted == "workers":
-        n = experiment.problem.workers
-        return None if n is None else ranks_for(n, experiment.run.layout)
+        n, layout = experiment.problem.workers, experiment.run.layout
+        return None if n is None else n + (layout == "dedicated")  # the server has its own
     return wanted
 
 

@@ -100,9 +100,8 @@ def _line_search(
     while t > 1e-12:
         new = x - t * step
         f_new, g_new = _evaluate(problem, star, new)
-        if f_new <= f - 1e-4 * t * decrease and decrease > visible:
-            return new, f_new, g_new
-        if f_new <= f + visible and norm(g_new) < norm(g):
+        lower = f_new <= f - 1e-4 * t * decrease and decrease > visible
+        if lower or (f_new <= f + visible and norm(g_new) < norm(g)):
             return new, f_new, g_new
         if decrease <= visible:
             return None

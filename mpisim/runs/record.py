@@ -151,8 +151,8 @@ class Record:
         state = self.setup.state.dump()
         if state is not None:
             assert self.log is not None
-            mark = self.log.mark(state["round"])
-            checkpoint.save(self.path, self.setup.identity, state, mark)
+            # a checkpoint comes before the row of its round
+            checkpoint.save(self.path, self.setup.identity, state, self.log.mark())
 
     def close(self, end: End | None) -> None:
         """End log and progress; None: the run failed."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from mpisim.comm.clock import COMMUNICATE, COMPILE, PARALLEL, PHASES, Clock, uncharged
 from mpisim.comm.star import Star
+from mpisim.runs.labels import by_key
 from mpisim.runs.setup import Setup
 
 FIRST = 5  # rounds: the start, and twice each side of a coin
@@ -123,10 +124,8 @@ def _alone(ranks: list[list[list[float]]] | None) -> list[float]:
 
 def _mean(times: list[tuple[tuple[bool, float], float]]) -> float:
     """The mean over the sides of the coin, each with its usual time; 0 without any round."""
-    by_side: dict[tuple[bool, float], list[float]] = {}
-    for shown, seconds in times:
-        by_side.setdefault(shown, []).append(seconds)
-    usual = sum(p * statistics.median_low(times) for (_, p), times in by_side.items())
+    by_side = by_key(times, lambda one: one[0])
+    usual = sum(p * statistics.median_low(s for _, s in ones) for (_, p), ones in by_side.items())
     return usual / (sum(p for _, p in by_side) or 1)
 
 

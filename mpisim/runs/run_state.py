@@ -35,7 +35,6 @@ from mpisim.runs.log.untrusted import UNEXPECTED
 from mpisim.runs.metrics import Evaluator, Events, Metric, Row, Tests
 
 UNSENT = poison(SERVER_ONLY)  # the server's x^k on other ranks
-IMPOSSIBLE = (*UNEXPECTED, RecursionError)
 
 
 class RunState:
@@ -174,7 +173,7 @@ class RunState:
         try:
             self._require_possible(state)
             self._restore(state)
-        except IMPOSSIBLE as error:
+        except (*UNEXPECTED, RecursionError) as error:
             why = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise _not_this_run(why) from None
 

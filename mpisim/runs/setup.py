@@ -24,7 +24,7 @@ from mpisim.core.terminal import report_once
 from mpisim.problems.base import Problem
 from mpisim.runs import careful
 from mpisim.runs.experiment import Experiment
-from mpisim.runs.identity import executed_by, resolved
+from mpisim.runs.identity import executed_by, must_agree
 from mpisim.runs.log.schema import Column, columns
 from mpisim.runs.minimiser import minimiser
 from mpisim.runs.run_state import RunState
@@ -139,9 +139,10 @@ class Setup:
     @cached_property
     def identity(self) -> dict[str, str]:
         """What a checkpoint must agree on, by name; see `mpisim.runs.identity`."""
-        table, gamma = self.experiment.table, self.step.gamma
-        run = resolved(table, self._parameters, gamma, self.problem.identity, self.star.n)
-        return run | self.execution
+        facts = {"problem identity": self.problem.identity, "workers": str(self.star.n)}
+        facts |= must_agree(flat(self.experiment.table))
+        facts |= flat({"method": {name.rstrip("_"): v for name, v in self._parameters.items()}})
+        return facts | {"step size": repr(float(self.step.gamma))} | self.execution
 
     @cached_property
     def execution(self) -> dict[str, str]:

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mpisim.core.errors import InputError
-from mpisim.core.files import writing
+from mpisim.core.files import write_file
 from mpisim.core.schema import choose, filled_template
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.method_table import METHODS
@@ -119,6 +119,4 @@ def _require_new(path: Path) -> None:
 
 def _write(path: Path, text: str) -> None:
     _require_new(path)
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    write_file(path, text.encode())

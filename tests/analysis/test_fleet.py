@@ -23,15 +23,13 @@ from tests.comm.jobs import python
 from tests.helpers import calls_of, some_of
 
 
-def rounds(
-    n, rows, fleet, up=1e6, senders=None, down=0.0, base=0.0, calls=None, most=None, every=1
-):
+def rounds(n, rows, up=1e6, senders=None, down=0.0, base=0.0, calls=None, most=None, every=1):
     """Every row: ``senders`` (n unless given) messages of ``up`` bits a round, a copy ``down``."""
     k, r = every * np.arange(1, rows + 1), n if senders is None else senders
     traffic = Traffic(
         k, k * base, k * r * up, k * n * down, k * (most or up), np.array([n]), k * float(r)
     )
-    return made(traffic, k * base, k * (calls or 0.0), fleet, None)
+    return made(traffic, k * base, k * (calls or 0.0), None)
 
 
 @some_of(2, text=["10mbit/50mbit,20ms", "1mbit", "unlimited,3ms", "64kbit/1gbit"])
@@ -51,10 +49,10 @@ def test_the_fastest_r_of_those_invited_is_an_order_statistic():
     bits, n, r = 1_000_000.0, 30, 7
     fleet = Fleet("1mbit/unlimited", sigma=1.0, invited=n)
     taken = on_wire(np.array([bits]), 1)[0] / fleet.clients(np.arange(n)).up
-    result = seconds(rounds(n, 3, fleet, bits, r), fleet).seconds
+    result = seconds(rounds(n, 3, bits, r), fleet).seconds
     assert result == pytest.approx(np.sort(taken)[r - 1] * np.arange(1, 4), rel=1e-12)
     alone = Fleet("1mbit/unlimited", sigma=1.0)
-    result = np.diff(seconds(rounds(n, 3000, alone, bits, r), alone).seconds)
+    result = np.diff(seconds(rounds(n, 3000, bits, r), alone).seconds)
     # the slowest of r of n, drawn without replacement: the k-th with C(k - 1, r - 1) / C(n, r)
     chances = np.array([comb(k - 1, r - 1) for k in range(1, n + 1)]) / comb(n, r)
     expected, error = chances @ np.sort(taken), result.std() / np.sqrt(len(result))
@@ -65,26 +63,26 @@ def test_the_slowest_by_hand():
     fleet = Fleet(["100bit/50bit,250ms", "80bit/200bit"], devices=[2.0, 1.0])
     k = np.array([1, 3])
     traffic = Traffic(k, 0.5 * k, 2000.0 * k, 1600.0 * k, 1000.0 * k, np.array([2]), 2.0 * k)
-    case = made(traffic, 0.4 * k, 10.0 * k, fleet, None)  # 0.1 s are the server's
+    case = made(traffic, 0.4 * k, 10.0 * k, None)  # 0.1 s are the server's
     wire = on_wire(np.array([1000.0, 800.0]), 1)
     first = 0.5 + 0.4 + 2 * 0.25 + wire[0] / 100 + wire[1] / 50
     second = 0.5 + wire[0] / 80 + wire[1] / 200
     assert seconds(case, fleet).seconds == pytest.approx(max(first, second) * k, rel=1e-13)
     # a client alone takes 3 s a sample; the row's 10 samples are those of two
-    alone = made(traffic, 0.4 * k, 10.0 * k, fleet, 3.0)
+    alone = made(traffic, 0.4 * k, 10.0 * k, 3.0)
     assert seconds(alone, fleet).seconds[0] == pytest.approx(first - 0.9 + 0.1 + 2 * 15, rel=1e-13)
 
 
 def test_rows_of_several_rounds_count_the_messages_of_all_of_them():
     fleet = Fleet("1mbit", dropout=0.2)
-    case = rounds(20, 60, fleet, senders=6, every=10)
+    case = rounds(20, 60, senders=6, every=10)
     assert seconds(case, fleet).left_out[-1] == pytest.approx(0.2, abs=0.03)
 
 
 @pytest.mark.parametrize("senders", [20, 6])
 def test_what_is_left_out_is_that_until_a_row(senders):
     fleet = Fleet("1mbit", deadline=0.1)
-    case = rounds(20, 30, fleet, senders=senders, every=5)
+    case = rounds(20, 30, senders=senders, every=5)
     times = np.where(np.arange(30) < 10, 5, 2)
     up = np.where(np.arange(30) < 15, case.up, 1e3)  # a second a round, and later none
     case = dataclasses.replace(case, up=up, most=up, times=times)
@@ -108,16 +106,16 @@ def test_dropouts_and_deadlines(senders):
     plain = Fleet(["1kbit/unlimited", "100bit/unlimited"])  # the slow half takes ten times as long
     fast, slow = wire / 1e3, wire / 100
     limit = Fleet(plain.links, deadline=(fast + slow) / 2)
-    result = seconds(rounds(n, rows, limit, bits, senders), limit)
+    result = seconds(rounds(n, rows, bits, senders), limit)
     assert result.left_out[-1] == pytest.approx(0.5, abs=0.02)
     assert np.diff(result.seconds) == pytest.approx(limit.deadline)
     for drops, share in (({"dropout": 0.2}, 0.2), ({"availability": 0.7}, 0.3)):
         fleet = Fleet("1kbit/unlimited", **drops)
-        lost = seconds(rounds(n, rows, fleet, bits, senders), fleet)
+        lost = seconds(rounds(n, rows, bits, senders), fleet)
         assert lost.left_out[-1] == pytest.approx(share, abs=0.03)
         assert np.diff(lost.seconds) == pytest.approx(fast)  # some client is always there
         waits = Fleet("1kbit/unlimited", deadline=2 * fast, **drops)
-        taken = np.diff(seconds(rounds(n, rows, waits, bits, senders), waits).seconds)
+        taken = np.diff(seconds(rounds(n, rows, bits, senders), waits).seconds)
         late = np.isclose(taken, 2 * fast)
         assert taken[~late] == pytest.approx(fast)
         # the server knows who is not there, and waits for one of many that drops out
@@ -171,7 +169,7 @@ def test_the_client_that_sends_most_is_any_of_them_and_may_be_away():
 
     def share(n, senders, fleet, slow):
         """Of the rounds that wait for twice the bits at the rate ``slow``."""
-        case = rounds(n, rows, fleet, bits, senders)
+        case = rounds(n, rows, bits, senders)
         case = dataclasses.replace(case, most=2 * case.up)
         taken = np.diff(seconds(case, fleet).seconds)
         return np.isclose(taken, 2 * wire / slow).mean()
@@ -191,7 +189,7 @@ def test_a_round_of_a_hundred_clients_of_the_us():
     fleet = Fleet("mlab:US")
 
     def taken(bits, clients=100, draws=200):
-        case = rounds(clients, 1, fleet, bits, down=bits)
+        case = rounds(clients, 1, bits, down=bits)
         return np.array([seconds(case, fleet, seed).seconds[0] for seed in range(draws)])
 
     assert np.median(taken(32e6)) == pytest.approx(507, rel=0.02)
@@ -203,7 +201,7 @@ def test_a_round_of_a_hundred_clients_of_the_us():
 
 def test_fedscale_by_hand():
     fleet = Fleet("1kbit/2kbit,9ms", devices=[2.0])
-    case = fedscale(rounds(4, 2, fleet, up=500.0, down=300.0, base=5.0, calls=4 * 8.0), ms=10.0)
+    case = fedscale(rounds(4, 2, up=500.0, down=300.0, base=5.0, calls=4 * 8.0), ms=10.0)
     expected = 3 * 8 * 2 * 10.0 / 1000 + (500 + 300) / 2000
     assert seconds(case, fleet).seconds == pytest.approx(expected * np.array([1, 2]), rel=1e-13)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import make
-from mpisim.compressors.matrix_roots import Full, cut_off
+from mpisim.compressors.matrix_roots import MatrixRoot, cut_off
 from mpisim.core.errors import InputError
 from mpisim.problems import PROBLEMS
 from mpisim.testing.moments import biased, errors, exceeds, limit
@@ -150,7 +150,7 @@ def test_singular_matrices(inner, precision):
 def test_square_roots():
     for wire in (np.dtype("f4"), np.dtype("f8")):
         for L in (spd(1, 9)[0], spd(1, 9, rank=3, shared=0.0)[0], np.zeros((4, 4))):
-            full = Full(len(L), wire, wire)
+            full = MatrixRoot(len(L), wire, wire)
             root = full.numbers(L).reshape(L.shape)
             assert np.array_equal(root, root.T)
             np.testing.assert_allclose(root @ root, L, atol=1e-12 * (1 + np.abs(L).max()))

@@ -85,7 +85,7 @@ def draw(logs: Sequence[Log]) -> Any:
     """|grad f|^2 over bits and over modelled seconds, a curve for each method."""
     curves = by_key(logs, lambda log: name_of(log).removesuffix(" (groups = 1)"))
     looks = {name: (colour, "-") for name, colour in zip(curves, style.COLOURS, strict=False)}
-    with panels.styled():
+    with style.styled(style.PANELS):
         figure, (row,) = panels.grid(1, 2, PANEL)
         for panel, (x, label) in zip(row, AXES, strict=True):
             for name, (colour, dash) in looks.items():

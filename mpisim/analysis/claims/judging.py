@@ -89,15 +89,14 @@ def interval(ratios: Sequence[float]) -> tuple[float, float]:
 
 
 def judge(
-    ratios: Sequence[float], least: float = CLEAR, exact: bool = False, fewest: int = 0
+    ratios: Sequence[float], least: float = CLEAR, exact: bool = False, fewest: int = FEWEST
 ) -> Verdict:
     """Whether paired ratios, one for each seed, are above 1.
 
     The interval must be on one side of 1, and the median ``least`` from it. A tie is an interval
-    near 1, which is not decided so; with fewer than ``fewest`` seeds, 0 for `FEWEST`, all is open.
+    near 1, which is not decided so; with fewer than ``fewest`` seeds all is open.
     ``exact``: the runs draw nothing, and one stands for all seeds.
     """
-    fewest = fewest or FEWEST
     if exact and len(ratios) == 1:
         ratios = [ratios[0]] * fewest
     if len(ratios) < fewest:
@@ -112,12 +111,12 @@ def judge(
 
 
 def judge_word(
-    ratios: Sequence[float], bound: bool, word: str, verdict: Verdict, fewest: int = 0
+    ratios: Sequence[float], bound: bool, word: str, verdict: Verdict, fewest: int
 ) -> Verdict:
     """The verdict on a claim that says more than ``fewer``, of which ``verdict`` is the one."""
     if word == "around":
         low, high = interval(ratios)
-        if bound or len(ratios) < (fewest or FEWEST):
+        if bound or len(ratios) < fewest:
             return Verdict.UNDECIDED
         apart = high < 1 / CLOSE or low > CLOSE
         within = low >= 1 / CLOSE and high <= CLOSE
@@ -151,7 +150,7 @@ def judged(numbers: Mapping[str, Any], word: str, rules: Rules = THE_RULES) -> J
         table = numbers.get("other_costs", {}).get(rules.costs, table)
     targets = sorted(table, key=float, reverse=True)
     exact = [t for t in targets if not any(table[t]["bounds"])]
-    exactly, fewest = bool(numbers.get("exact")), numbers.get("fewest", 0)
+    exactly, fewest = bool(numbers.get("exact")), numbers.get("fewest") or FEWEST
     verdicts = {}
     for t in targets:
         verdict = judge(ratios_of(table[t]), rules.clear, exactly, fewest)
@@ -167,7 +166,7 @@ def judged(numbers: Mapping[str, Any], word: str, rules: Rules = THE_RULES) -> J
     bound = headline not in exact
     ratios = ratios_of(table[headline])
     if exactly and len(ratios) == 1:
-        ratios *= fewest or FEWEST
+        ratios *= fewest
     verdict = judge_word(ratios, bound, word, verdicts[headline], fewest)
     crosses = [b for a, b in pairwise(decided) if verdicts[a] is not verdicts[b]]
     if crosses and rules.target == "all" and word != "around":

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from mpisim.analysis import panels
+from mpisim.analysis import style
 from mpisim.analysis.claims import SUFFIX, Claim, counts, read, table, write
 from mpisim.analysis.plot import SUFFIXES, save
 from mpisim.comm.communicators import Comm
@@ -108,7 +108,7 @@ def draw(study: Study, figure: Figure, logs: Path | None = None) -> Drawn:
     none.
     """
     numbers, left = figure.source.read(logs or figure.source.folder(study.folder))
-    with panels.styled():
+    with style.styled(style.PANELS):
         picture = figure.draw(numbers)
     return Drawn(study, figure, picture, list(figure.claims(numbers)), left)
 

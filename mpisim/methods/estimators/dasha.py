@@ -246,9 +246,8 @@ class DashaMVR(DashaOnline):
         return dasha.mvr(setting, float(self.a), float(self.b), self.B)
 
     def guarantees(self, case: Case) -> list[Guarantee]:
-        return [
-            dasha.mvr_row(case, self.theory_step(case.setting), float(self.b), self.B, self.first_B)
-        ]
+        step = self.theory_step(case.setting)
+        return [dasha.mvr_row(case, step, float(self.b), self.B, self.first_B)]
 
 
 @estimator("dasha-sync-mvr")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 import zipfile
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.core.errors import InputError, library
-from mpisim.core.files import make_folder, write_atomic, write_file, writing
+from mpisim.core.files import write_file
 from mpisim.core.schema import require
 from mpisim.problems.data import libsvm
 from mpisim.problems.data.content import DAMAGED, read_content, require_content, sha256
@@ -81,10 +82,8 @@ def save_arrays(x: Any, y: Any) -> str:
                 np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
     content = out.getvalue()
     path = Path("datasets", f"arrays-{sha256(content)[:16]}.npz")
-    with writing(path, InputError):
-        make_folder(path.parent)
-        if not path.exists():
-            write_atomic(path, content, shared=True)
+    if not os.path.exists(path):
+        write_file(path, content, InputError, shared=True)
     return str(path)
 
 
@@ -175,15 +174,17 @@ def _csr(arrays: dict[str, np.ndarray], source: str) -> Any:
     return rows
 
 
-def _place(label: Column | None, names: list[str], columns: int, source: str) -> int:
-    """The column of the labels, from 0."""
+def _place(
+    label: Column | None, names: list[str], columns: int, source: str, key: str = "problem.label"
+) -> int:
+    """The column of the labels, from 0; ``key``: who names it."""
     if isinstance(label, str):
         allowed = f"a column of {source}: {', '.join(names) or 'its first line has no names'}"
-        require(label in names, "problem.label", label, allowed)
+        require(label in names, key, label, allowed)
         return names.index(label)
     place = 1 if label is None else label
     allowed = f"an integer from 1 to {columns}, the columns of {source}"
-    require(1 <= place <= columns, "problem.label", label, allowed)
+    require(1 <= place <= columns, key, label, allowed)
     return place - 1
 
 
@@ -209,10 +210,8 @@ def to_libsvm(
             raise InputError(f"{source}: {error}; allowed: LABEL INDEX:VALUE ...") from None
     else:
         _, table = read_csv(content, str(source))
-        allowed = f"an integer from 1 to {table.shape[1]}, the columns of {source}"
-        place = 1 if label is None else label
-        require(1 <= place <= table.shape[1], "--label", label, allowed)
-        x, y = np.delete(table, place - 1, axis=1), table[:, place - 1]
+        place = _place(label, [], table.shape[1], str(source), "--label")
+        x, y = np.delete(table, place, axis=1), table[:, place]
     table_of(x, y, str(source))  # raises if it is not what LibSVM text can hold
     text = io.BytesIO()
     dump_svmlight_file(x, y, text, zero_based=False)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from mpisim.core.errors import InputError
-from mpisim.core.files import write_atomic, writing
+from mpisim.core.files import write_file
 from mpisim.problems.loss_kernels import sigmoid
 
 GROUPS = (5, 8, 5, 16, 5, 7, 14, 6, 5, 2, 2, 2, 5, 41)  # 123 features
@@ -44,9 +44,7 @@ def sample_text(rows: int = 1600, seed: int = 0) -> str:
 
 def write_sample(path: Path | str, rows: int = 1600) -> None:
     """Write `sample_text` to ``path``, whole or not at all; `InputError` if that fails."""
-    with writing(Path(path), InputError):
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(Path(path), sample_text(rows).encode(), shared=True)
+    write_file(Path(path), sample_text(rows).encode(), InputError, shared=True)
 
 
 def _categories(rows: int, start: int, stop: int, group: int, seed: int) -> np.ndarray:

@@ -17,48 +17,41 @@ from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
 from mpisim.core.errors import InputError
+from mpisim.core.numerics.tensors import dtype_of
 from mpisim.problems.torch.samples import are_images
 
 COUPLED = _NormBase, _DropoutNd  # layers with which a minibatch's loss is no mean over samples
 PAD = 4  # pixels by which augmentation moves an image, at most
 
 
-@dataclasses.dataclass(frozen=True)
 class Normalise:
     """Makes what a model takes: images with mean 0 and variance 1 in each channel; others as is.
 
-    mean, inverse_deviation : of each channel, shape (channels, 1, 1); None unless there are images
-    layout : of images in memory
+    features : the training samples, which decide that
+    device, dtype : of what a model takes
     """
 
-    mean: torch.Tensor | None
-    inverse_deviation: torch.Tensor | None
-    layout: torch.memory_format
-
-    @classmethod
-    def of(cls, features: np.ndarray, device: torch.device, dtype: np.dtype) -> Normalise:
-        """The normalisation of the training samples ``features``."""
+    def __init__(self, features: np.ndarray, device: torch.device, dtype: np.dtype):
+        self.device, self.dtype = device, dtype_of(dtype)
         # on the CPU channels that come last are not faster, and sums would have other bits
-        layout = torch.contiguous_format if device.type == "cpu" else torch.channels_last
-        if not are_images(features):
-            return cls(None, None, layout)
-        mean, inverse_deviation = (torch.from_numpy(v) for v in normalisation(features, dtype))
-        return cls(mean.to(device), inverse_deviation.to(device), layout)
+        self.layout = torch.contiguous_format if device.type == "cpu" else torch.channels_last
+        of_images = normalisation(features, dtype) if are_images(features) else ()
+        self.scale = [torch.from_numpy(values).to(device) for values in of_images]
 
-    def batch(
-        self, features: np.ndarray, targets: np.ndarray, device: torch.device, dtype: torch.dtype
-    ) -> Batch:
-        """Samples (b, ...) on the device: floats in the type ``dtype``, others in their own."""
+    def batch(self, features: np.ndarray, targets: np.ndarray) -> Batch:
+        """Samples (b, ...) on the device: floats in its type ``dtype``, others in their own."""
 
         def placed(values: np.ndarray) -> torch.Tensor:
             tensor = torch.tensor(np.ascontiguousarray(values))
-            return tensor.to(device, dtype if tensor.is_floating_point() else tensor.dtype)
+            dtype = self.dtype if tensor.is_floating_point() else tensor.dtype
+            return tensor.to(self.device, dtype)
 
         return Batch(placed(features), placed(targets), self)
 
     def __call__(self, features: torch.Tensor) -> torch.Tensor:
-        if self.mean is not None and self.inverse_deviation is not None:
-            features = (features - self.mean) * self.inverse_deviation
+        if self.scale:
+            mean, inverse_deviation = self.scale
+            features = (features - mean) * inverse_deviation
         layout = self.layout if features.dim() == 4 else torch.contiguous_format
         return features.contiguous(memory_format=layout)
 

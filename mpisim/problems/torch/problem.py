@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -171,7 +170,7 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         library("torch", "torch", f"problem.name: {self.name!r}")
         import torch
 
-        from mpisim.core.numerics.tensors import Tensors
+        from mpisim.core.numerics.tensors import Tensors, dtype_of
         from mpisim.problems.torch import network
 
         device = network.device_of(self.device, network.local_rank())
@@ -186,13 +185,12 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
             raise InputError(
                 f"problem {self.name!r}: make_module returns another module; {allowed}"
             )
-        module = module.to(getattr(torch, self.dtype.name))
+        module = module.to(dtype_of(self.dtype))
         self.flat_model = network.FlatModel(module, device, self.loss, self.correct, self.mixed)
         self.arrays = Tensors(device)
         noisy = any(isinstance(layer, network.COUPLED) for layer in module.modules())
         self.finite_sum = self.finite_sum and not (noisy or self.augment)
-        normalise = network.Normalise.of(data.features, device, self.dtype)
-        place = partial(normalise.batch, device=device, dtype=self.flat_model.x.dtype)
+        place = network.Normalise(data.features, device, self.dtype).batch
         self.shards = [place(data.features[rows], data.labels[rows]) for rows in samples_of]
         ends = [self.tests * i // self.n for i in range(self.first, self.first + self.m + 1)]
         self.test_shards = [

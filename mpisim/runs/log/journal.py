@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import math
 import os
 import struct
 import zlib
@@ -63,9 +62,8 @@ class Journal:
 
     def __init__(self, path: Path, schema: Schema, rows: np.ndarray):
         self.path, self._type = path, row_type(schema)
-        self.rows = len(rows)
-        self._hash, self._last = _hash(self._type), rows[-1:].copy()  # the hash lacks the last row
-        self._hash.update(rows[:-1].tobytes())
+        self.rows, self._hash = len(rows), _hash(self._type)
+        self._hash.update(rows.tobytes())
         parts = (rows[i : i + RECORD_ROWS] for i in range(0, len(rows), RECORD_ROWS))
         content = itertools.chain([_header(schema)], (part.tobytes() for part in parts))
         self._descriptor = create_atomic(path, map(_record, content))
@@ -76,24 +74,15 @@ class Journal:
         record = _record(rows.tobytes())
         write_at(self._descriptor, record, self._end)
         self._end, self.rows = self._end + len(record), self.rows + len(rows)
-        self._hash.update(self._last.tobytes())
-        self._hash.update(rows[:-1].tobytes())
-        self._last = rows[-1:].copy()
+        self._hash.update(rows.tobytes())
 
     def sync(self) -> None:
         """Make all rows durable."""
         os.fsync(self._descriptor)
 
-    def before(self, k: float) -> tuple[int, str]:
-        """The number of rows before round k, and their digest; only the last may be a later one."""
-        last = self._last[self._last["round"] < k]
-        total = self._hash.copy()
-        total.update(last.tobytes())
-        return self.rows - len(self._last) + len(last), total.hexdigest()
-
     def digest(self) -> str:
         """`digest` of all rows."""
-        return self.before(math.inf)[1]
+        return self._hash.hexdigest()
 
     def batches(self) -> Iterator[np.ndarray]:
         """All rows, about a megabyte at a time."""

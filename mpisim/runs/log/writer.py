@@ -92,13 +92,13 @@ class LogWriter:
                 self.journal.append(np.array(rows, self._type))
         self._flushed = monotonic()
 
-    def mark(self, k: int) -> Mark:
-        """Make the rows so far durable; describes those before round k."""
+    def mark(self) -> Mark:
+        """Make the rows so far durable, and describe them."""
         self.flush()
         with self._one_line():
             self.journal.sync()
         self._write_if_due(FLUSH_SECONDS, monotonic())
-        return Mark(*self.journal.before(k), self.attributes)
+        return Mark(self.journal.rows, self.journal.digest(), self.attributes)
 
     def finish(
         self,

@@ -201,15 +201,14 @@ def folder_lock(folder: Path, patience: float | None = None) -> Iterator[None]:
     with ExitStack() as stack:
         while True:
             try:
-                make_folder(folder)
-                stack.enter_context(FileLock(lock := folder / ".lock"))
+                with writing(folder, InputError):
+                    make_folder(folder)
+                    stack.enter_context(FileLock(lock := folder / ".lock"))
                 break
             except Locked as holder:
                 if monotonic() >= end:
                     who = f" ({holder})" if str(holder) else ""
                     raise InputError(f"{lock}: another sweep holds this lock{who}") from None
-            except OSError as error:
-                raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
             sleep(0.02)
         yield
 

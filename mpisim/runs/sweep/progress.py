@@ -81,7 +81,6 @@ class Board:
         group: Group,
         live: bool = True,
         stream: TextIO | None = None,
-        interactive: bool | None = None,
         clock: Callable[[], float] = monotonic,
     ):
         self.folder, self.claims, self.lines, self.group = folder, claims, lines, group
@@ -91,7 +90,7 @@ class Board:
         self._announced = self._unsaved = False
         self._begin = clock()
         hidden = io.StringIO() if lines.quiet else stream
-        self._line = StatusLine(hidden, interactive, self._begin)
+        self._line = StatusLine(hidden, None, self._begin)
         self._due = -math.inf  # when the summary is to be written next
 
     def begins(self, number: int, more: int = 0) -> None:

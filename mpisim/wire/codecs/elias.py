@@ -30,6 +30,8 @@ The functions `encode` and `decode` are those that `mpisim.wire.codecs` describe
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 from numba import njit
 
@@ -37,7 +39,6 @@ from mpisim.wire.codecs import bits as buffer
 
 SMALL = 4096
 TRIPLE_BITS = 12
-_OUTSIDE = 64  # the position of a scan that has left its window
 
 
 def _omega_words() -> np.ndarray:
@@ -51,29 +52,17 @@ def _omega_words() -> np.ndarray:
     return table
 
 
-def _scan(window: np.ndarray, pos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Decode one omega number in each window from ``pos`` on: (numbers, new positions)."""
-    n = np.ones_like(window)
-    for _ in range(4):
-        more = (pos < TRIPLE_BITS) & (_bits(window, pos, 1) == 1)
-        after = np.where(more, pos + n + 1, pos)
-        n = np.where(more & (after <= TRIPLE_BITS), _bits(window, pos, n + 1), n)
-        pos = np.where(after <= TRIPLE_BITS, after, _OUTSIDE)
-    return n, np.where(pos < TRIPLE_BITS, pos + 1, _OUTSIDE)
-
-
-def _bits(window: np.ndarray, pos: np.ndarray, length: np.ndarray | int) -> np.ndarray:
-    shift = np.clip(TRIPLE_BITS - pos - length, 0, 62)
-    return (window >> shift) & ((1 << np.clip(length, 0, 62)) - 1)
-
-
 def _triples() -> np.ndarray:
-    window = np.arange(1 << TRIPLE_BITS)
-    gap, pos = _scan(window, np.zeros_like(window))
-    negative = _bits(window, pos, 1)
-    level, pos = _scan(window, pos + 1)
-    signed = np.where(negative == 1, -level, level)
-    return np.where(pos <= TRIPLE_BITS, (signed + 128) << 12 | gap << 4 | pos, 0)
+    """A triple stands wherever the window begins with it; it has numbers of 15 at most."""
+    table = np.zeros(1 << TRIPLE_BITS, np.int64)
+    for gap, size, negative in product(range(1, 16), range(1, 16), (0, 1)):
+        (first, gap_bits), (second, level_bits) = (divmod(int(OMEGA[n]), 32) for n in (gap, size))
+        bits = gap_bits + 1 + level_bits
+        if bits <= TRIPLE_BITS:
+            word, rest = (first << 1 | negative) << level_bits | second, TRIPLE_BITS - bits
+            level = -size if negative else size
+            table[word << rest : (word + 1) << rest] = (level + 128) << 12 | gap << 4 | bits
+    return table
 
 
 OMEGA = _omega_words()
@@ -164,7 +153,7 @@ def encode(norms, bits, levels, limits, s, starts, payload):
         start, last = pos, -1
         pos = buffer.put_all(words, pos, norms[i], bits)
         row = levels[i]
-        for t in range(_nonzeros(row, where)):
+        for t in range(nonzeros(row, where)):
             j = where[t]
             pos = _put_triple(words, pos, j - last, np.int64(row[j]))
             last = j
@@ -174,8 +163,11 @@ def encode(norms, bits, levels, limits, s, starts, payload):
 
 
 @njit(cache=True)
-def _nonzeros(row, where):
-    """Indices of the non-zero levels, without a branch that could be mispredicted."""
+def nonzeros(row, where):
+    """How many levels are not zero; ``where`` (d,) then begins with their indices.
+
+    Without a branch that could be mispredicted.
+    """
     count = 0
     for j in range(row.size):
         where[count] = j

@@ -19,6 +19,7 @@ from numba import njit
 
 from mpisim.wire.codecs import ans
 from mpisim.wire.codecs import bits as buffer
+from mpisim.wire.codecs.elias import nonzeros
 
 SHARE_BITS = 20
 ALL = np.uint64(1 << SHARE_BITS)
@@ -149,11 +150,7 @@ def write_levels(norms, bits, levels, most, payload):
     buffered = buffer.new_words(m * room + SHARE_BITS * np.count_nonzero(levels))
     limit, pos = _limit(most, d), 0
     for i in range(m):
-        x, count, k = np.uint64(1), 0, 0
-        for j in range(d):
-            if levels[i, j] != 0:
-                where[k] = j
-                k += 1
+        x, count, k = np.uint64(1), 0, nonzeros(levels[i], where)
         for b in range(norms.shape[1] - 1, -1, -1):
             x, count = ans.push_bits(x, norms[i, b], bits - 1, words, count)
         for t in range(k - 1, -1, -1):

@@ -101,7 +101,7 @@ def test_writing_all_rows_again_takes_a_tenth_of_the_time(checkpoints, tmp_path,
         log.row(row(k))
         k += 1
         if time.now - saved > checkpoints:
-            log.mark(k)
+            log.mark()
             saved = time.now
     assert time.spent < 0.12 * time.now
     log.finish("done", None, {})
@@ -181,7 +181,7 @@ def sixty_rows(log, marks):
         for k in range(60):
             log.row(row(k))
             if k % 20 == 0:
-                marks.append(log.mark(k).rows)
+                marks.append(log.mark().rows)
     except OutputError:
         log.finish("failed", None, RESULTS)
         raise
@@ -243,9 +243,9 @@ def test_after_a_failure_the_journal_is_not_written_again(name, tmp_path, monkey
     with monkeypatch.context() as patch:
         failing(patch, name, (1,))
         with pytest.raises(OutputError) as first:
-            log.row(row(1)) or log.mark(2)
+            log.row(row(1)) or log.mark()
     size = log.journal.path.stat().st_size
-    for act in (lambda: log.row(row(2)), lambda: log.mark(3)):
+    for act in (lambda: log.row(row(2)), lambda: log.mark()):
         with pytest.raises(OutputError) as again:
             act()
         assert again.value is first.value
