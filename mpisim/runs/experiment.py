@@ -87,9 +87,8 @@ class Run:
         require(given, "run.log_every", self.log_every, "an integer >= 1")
         enough = not isinstance(self.ranks, int) or self.ranks >= 1
         require(enough, "run.ranks", self.ranks, 'an integer >= 1, "workers" or "all"')
-        names = self.columns or []
-        different = len({*names}) == len(self.metrics)  # of the plugins that are loaded now
-        require(different, "run.columns", names, "a list of different names")
+        different = len({*self.metrics}) == len(self.metrics)  # of the plugins loaded so far
+        require(different, "run.columns", self.columns, "a list of different names")
         for name in OF_REFERENCE:
             if name in self.stop.conditions and not self.reference:
                 raise InputError(f"run.stop.{name}: needs run.reference = true")
