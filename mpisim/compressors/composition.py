@@ -14,7 +14,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw, Streams
 from mpisim.theory.compression import FLOAT_BITS, Groups
-from mpisim.wire.base import Message
+from mpisim.wire.base import Message, pack_tensors
 from mpisim.wire.composed import Composed, ComposedForm, Parts, PartsForm, Stratum
 from mpisim.wire.sparse import Seeded, SeededForm
 
@@ -210,7 +210,9 @@ class Layerwise(Compressor):
             parts.append(layer.compress(v[:, start : start + layer.d], part))
             start += layer.d
         form = PartsForm(draw.workers, self.precision, tuple(part.form for part in parts))
-        return Parts(form, tuple(parts))
+        if isinstance(v, np.ndarray):
+            return Parts(form, tuple(parts))
+        return pack_tensors(form, parts, v.device)
 
     @property
     def density(self) -> float:

@@ -75,6 +75,10 @@ class RunState:
         self.estimator = self.method.estimator.bind(star, self.oracle, compressor)
         self.hidden = self.estimator.server_point and not star.is_server
         self.optimizer = self.method.optimizer.bind(round.rounds)
+        self._start, self._estimate = self.estimator.start, self.estimator.estimate
+        if careful.is_plugin(self.estimator):
+            calls = (partial(careful.estimate, self.estimator, n) for n in ("start", "estimate"))
+            self._start, self._estimate = calls
         step = self.optimizer.step
         if careful.is_plugin(self.optimizer):
             step = partial(optimizers.careful_step, self.optimizer)
@@ -113,7 +117,7 @@ class RunState:
         self.round.stepsize = gamma
         if self.debug is not None:
             self.debug.begins()
-        g = careful.estimate(self.estimator, "start" if k == 0 else "estimate", x)
+        g = self._start(x) if k == 0 else self._estimate(x)
         star.clock.to(OPTIMIZER)
         if method.weight_decay:
             g = g + method.weight_decay * x
