@@ -30,7 +30,7 @@ PICTURES = Path("figures")
 OF_RUNS = ("jobs", "ranks_per_run", "separate", "accept_changes")
 UNUSED = {  # options that do nothing beside another one
     "claims": (*OF_RUNS, "scale", "out"),
-    "draw": (*OF_RUNS, "scale"),
+    "draw": OF_RUNS,
     "verify": (*OF_RUNS, "scale", "out"),
     "sensitivity": ("markdown",),
 }

@@ -85,6 +85,9 @@ class Compressor(Spec, CompressorConstants, ABC):
 
         Raises `InputError` if a parameter does not fit (K > d, say).
         """
+        for name in ("d", "n", "precision"):
+            if name in getattr(self, "__dataclass_fields__", {}):
+                raise InputError(f"compressor.{name}: the run sets it; rename the key")
         bound = self.thawed()
         bound.d, bound.n, bound.precision = d, n, precision
         bound.check()

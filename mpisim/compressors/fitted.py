@@ -22,13 +22,10 @@ class Fitted(Stepped):
 
     Workers and server use the decoded steps. Outside `smooth` no L_i is known: steps are those of
     L_i = I for all workers, and nothing is sent before round 0.
-
-    omega : omega_max = max_i omega_i, from the bound of cal-L(C_i, I)
     """
 
     scheme: theory.Scheme
     fixed: bool  # steps do not depend on L_i
-    omega = density = 0.0  # set by `check`
 
     @abstractmethod
     def resolve(self) -> None:
@@ -59,7 +56,7 @@ class Fitted(Stepped):
         ones = np.ones(self.d)
         self._common = self.steps_of(ones, 0.0)
         self._s = self._levels(self._common)
-        self.omega, self.density = self.bound(ones, self._common), self.nonzeros(self._common)
+        self._worst = self.bound(ones, self._common), self.nonzeros(self._common)
 
     def fit(self, star: Uplink, diagonals: WorkerRows, n_mu: float) -> None:
         if self.fixed:
@@ -76,7 +73,7 @@ class Fitted(Stepped):
             ones, h = theory.sent_ones(diagonals.one(i), n_mu), self.h.one(i)
             bounds.append((self.bound(ones, h), self.nonzeros(h)))
         worst = star.all_workers(np.array(bounds).reshape(star.m, 2)).max(axis=0)
-        self.omega, self.density = float(worst[0]), float(worst[1])
+        self._worst = float(worst[0]), float(worst[1])
 
     def _levels(self, h: np.ndarray) -> np.ndarray:
         """s_j = 1 / h_j, shape (d,)."""
@@ -84,6 +81,15 @@ class Fitted(Stepped):
 
     def scales(self, draw: Draw) -> np.ndarray:
         return self._s if self.h is None else WorkerRows(self.h.first, self._s).of(draw)
+
+    @property
+    def omega(self) -> float:
+        """omega_max = max_i omega_i, from the bound of cal-L(C_i, I)."""
+        return self._worst[0]
+
+    @property
+    def density(self) -> float:
+        return self._worst[1]
 
     def cal_L(self, matrix: np.ndarray, worker: int) -> float:
         h = self._common if self.h is None else self.h.one(worker)

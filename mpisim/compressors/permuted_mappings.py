@@ -40,7 +40,6 @@ class PermutedMappings(Compressor):
     analysis: list[Matrix]
     synthesis: list[Matrix] | None = None
     correlated = True
-    omega = 0.0  # set by `check`
 
     def check(self) -> None:
         first, n, d = self._rows("analysis", self.analysis), self.n, self.d
@@ -57,7 +56,7 @@ class PermutedMappings(Compressor):
                 " (PermK paper, Definition 8, Condition 3)"
             )
         S = sum(product(q.T.copy(), q) for q in every)
-        self.omega = max(0.0, float(eigvalsh(S)[-1]) / n - 1)
+        self._omega = max(0.0, float(eigvalsh(S)[-1]) / n - 1)
         arithmetic = self.precision.arithmetic
         self._ptr = np.cumsum([0, *map(len, first)])
         self.random_length = len(set(map(len, first))) > 1
@@ -94,8 +93,12 @@ class PermutedMappings(Compressor):
             return Synthesized(form, values.astype(self.precision.wire, copy=False))
 
     @property
+    def omega(self) -> float:
+        return self._omega
+
+    @property
     def A(self) -> float:
-        return self.omega / (self.n - 1) if self.n > 1 else 0.0
+        return self._omega / (self.n - 1) if self.n > 1 else 0.0
 
     @property
     def B(self) -> float:

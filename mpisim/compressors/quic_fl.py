@@ -50,7 +50,6 @@ class QuicFL(Rotating):
     bits: int = 2
     p: float = 1 / 512
     codec: PointsCodec = "paper"
-    omega = 0.0  # set by `check`
 
     def check(self) -> None:
         super().check()
@@ -59,7 +58,7 @@ class QuicFL(Rotating):
         require(1e-12 <= self.p <= 0.25, "compressor.p", self.p, allowed)
         self.values = q = unbiased_points(self.bits, self.p)
         self.most = max(1, int(self.D / q[-1] ** 2))
-        self.omega = largest_variance(q)
+        self._omega = largest_variance(q)
         if self.codec == "entropy":
             taken = [np.interp(NORMALS, q, one) for one in np.eye(q.size)]
             self.shares = shares_of(np.array(taken).T)
@@ -87,6 +86,10 @@ class QuicFL(Rotating):
         points, exact = form.inner.forms  # type: ignore[attr-defined]
         fewer = Fewer(exact, ptr, indices, rounded(rest, self.precision.wire))
         return Rotated(form, Sum(form.inner, (Points(points, scales, low + up), fewer)))  # type: ignore[arg-type]
+
+    @property
+    def omega(self) -> float:
+        return self._omega
 
     def paper_bits(self, message: Message) -> np.ndarray:
         """A float and an index for each exact coordinate."""

@@ -269,7 +269,6 @@ class RandTau(SeededCompressor):
     """
 
     lazy, random_length = False, True
-    omega = 0.0  # set by `check`
     tau: float | None = None
 
     def check(self) -> None:
@@ -278,7 +277,7 @@ class RandTau(SeededCompressor):
         require(0 < self._tau <= self.d, "compressor.tau", self._tau, allowed)
         self.p: WorkerRows | None = None
         self._common = np.full(self.d, self._tau / self.d)
-        self.omega = theory.cal_L_independent(np.ones(self.d), self._common)
+        self._omega = theory.cal_L_independent(np.ones(self.d), self._common)
 
     def form(self, draw: Draw) -> SeededForm:
         p = self._common if self.p is None else self.p.of(draw)
@@ -287,6 +286,10 @@ class RandTau(SeededCompressor):
         workers, indices = (np.ascontiguousarray(axis) for axis in np.nonzero(drawn))
         scale = self.d / self._tau if self.p is None else 1 / p[workers, indices]
         return SeededForm.of(self.d, self.precision, ptr, indices, scale)
+
+    @property
+    def omega(self) -> float:
+        return self._omega
 
     @property
     def density(self) -> float:
@@ -321,4 +324,4 @@ class RandTauPlus(RandTau):
         self.p = diagonals.map(lambda row: theory.probabilities(row, self._tau, n_mu))
         workers = range(star.first, star.first + star.m)
         worst = [theory.cal_L_independent(np.ones(self.d), self.p.one(i)) for i in workers]
-        self.omega = float(star.all_workers(np.array(worst).reshape(star.m, 1)).max())
+        self._omega = float(star.all_workers(np.array(worst).reshape(star.m, 1)).max())

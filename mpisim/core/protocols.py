@@ -85,6 +85,7 @@ class Objective(Protocol):
     n: int
     m: int
     d: int
+    rows: np.ndarray
     convex: bool
     identical: bool
     attained: Literal["everywhere", "origin", "nowhere"]

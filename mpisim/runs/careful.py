@@ -5,8 +5,9 @@ The line names their class. mpisim's are called as they are: tests try them.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
+
+import numpy as np
 
 from mpisim.core.arrays import is_tensor
 from mpisim.core.errors import InputError
@@ -43,20 +44,26 @@ def values(metric: Metric, x: Any) -> tuple[float, ...]:
     if not is_plugin(metric):
         return metric.values(x)
     found, names = _unchanged(metric, "values", x), [name for name, *_ in metric.columns]
-    if not isinstance(found, tuple | list) or len(found) != len(names):
+    numbers = isinstance(found, tuple | list | np.ndarray) and all(map(_is_number, found))
+    if not numbers or len(found) != len(names):
         allowed = f"a tuple with a number for each of its columns, {', '.join(names)}"
         raise _wrong(metric, f"values returned {found!r}; allowed: {allowed}")
     return tuple(found)
 
 
-def require_columns(metric: Metric, known: Collection[str]) -> None:
-    """`InputError` for a column that is none, or that has one of the ``known`` names."""
+def _is_number(value: Any) -> bool:
+    return np.ndim(value) == 0 and np.asarray(value).dtype.kind in "biuf"
+
+
+def require_columns(metric: Metric, known: set[str]) -> None:
+    """`InputError` for a column that is none, or has one of the ``known`` names, which it joins."""
     for column in metric.columns:
         if not (isinstance(column, tuple) and len(column) == 4 and isinstance(column[1], type)):
             allowed = "mpisim.runs.metrics.column(NAME, MEANING, UNIT)"
             raise _wrong(metric, f"columns has {column!r}; allowed: {allowed}")
         if column[0] in known:
             raise _wrong(metric, f"its column {column[0]!r} is in the log already; rename it")
+        known.add(column[0])
 
 
 def _unchanged(part: Any, name: str, x: Any) -> Any:

@@ -153,9 +153,13 @@ class RunState:
         self.round.k, self.x = k, self.x if x is None else x
 
     def require_alike(self) -> None:
-        """`InputError` unless all ranks have set the same state of their workers. Collective."""
-        kept = (f"{title}.{n}" for title, part, n, _ in self._entries() if _of_workers(part, n))
-        require_consistent(self.star.side, dict.fromkeys(kept, "set"))
+        """`InconsistentRanks` unless all have the same state of workers, rows apart. Collective."""
+        facts = {
+            f"{title}.{name}": _structure(value)
+            for title, part, name, value in self._entries()
+            if _of_workers(part, name)
+        }
+        require_consistent(self.star.side, facts)
 
     def dump(self) -> State | None:
         """All state before round k, on rank 0; None elsewhere. Collective.
@@ -286,6 +290,12 @@ class RunState:
             _require_array(name, saved, expected.dtype.kind, expected.shape)
             if name not in ("x", "start") and (saved < 0).any():
                 raise ValueError("counts below 0")
+
+
+def _structure(value: Any) -> str:
+    """The containers of a value, and None; all else is an array."""
+    tree = packed(value, lambda _: ("array", None))["tree"]
+    return "an array" if tree == '{"array": "0"}' else tree
 
 
 def _of_workers(part: Stateful, name: str) -> bool:

@@ -91,6 +91,7 @@ class Setup:
         self.state = self.new_state(star)
         self.oracle, self.estimator = self.state.oracle, self.state.estimator
         self.step, self.run = self._step(), self.state.run
+        require_consistent(star.side, {"the step size": repr(float(self.step.gamma))})
         self._warn_of_bias()
         self._warn_of_shares()
         self.reference = self.cache.minimiser(star) if settings.reference else None
@@ -130,11 +131,13 @@ class Setup:
     @cached_property
     def schema(self) -> list[Column]:
         """The columns of the log."""
-        schema = columns(self.reference is not None)
-        for metric in self.state.metrics:
-            careful.require_columns(metric, {name for name, *_ in schema})
-            schema += metric.columns
-        return schema
+        metrics = self.state.metrics
+        first, known = columns(self.reference is not None), set[str]()
+        for part in (first, *(one.columns for one in metrics if not careful.is_plugin(one))):
+            known |= {name for name, *_ in part}
+        for metric in filter(careful.is_plugin, metrics):
+            careful.require_columns(metric, known)
+        return first + [column for metric in metrics for column in metric.columns]
 
     @cached_property
     def identity(self) -> dict[str, str]:

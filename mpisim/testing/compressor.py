@@ -17,6 +17,7 @@ from mpisim.core.errors import InputError
 from mpisim.testing.moments import DRAWS, alpha, density, draw, omega, vectors
 from mpisim.testing.runs import Broken, Check, NotChecked, demand, demand_same
 from mpisim.wire.base import Precision
+from mpisim.wire.sparse import SeededForm
 
 SINGLE = Precision(np.dtype("float32"), np.dtype("float64"))
 DOUBLE = Precision(np.dtype("float64"), np.dtype("float64"))
@@ -90,6 +91,13 @@ def round_trip(compressor: Compressor, v: np.ndarray) -> None:
     right = decoded.shape == v.shape and decoded.dtype == compressor.precision.arithmetic
     wrong = f"decoded() is {decoded.dtype} {decoded.shape}, not {v.dtype} {v.shape}"
     demand(right, f"{where}: {wrong}")
+    if isinstance(form, SeededForm):
+        ascend = all(np.all(np.diff(row) > 0) for row in np.split(form.indices, form.ptr[1:-1]))
+        demand(ascend, f"{where}: a worker's coordinates must ascend, each once")
+    sizes, why = np.abs(decoded).sum(axis=0), f"{where}: total() is not the sum of decoded()"
+    if np.isfinite(sizes).all():
+        away = np.abs(message.total() - decoded.sum(axis=0))
+        demand(np.all(away <= 1e-4 * sizes.max()), why)
     for again in (form.decode(packed.data, packed.sizes), message.arrived(packed)):
         demand_same(again.decoded(), decoded, f"{where}: the server decodes another vector")
         demand_same(again.encode().data, packed.data, f"{where}: decoded, it has another encoding")
@@ -155,6 +163,7 @@ def stateless(compressor: Compressor, v: np.ndarray) -> None:
     """A message depends on v and the draw alone, and keeps its values."""
     first, reused = compressor.compress(v.copy(), draw(len(v))), v.copy()
     message = compressor.compress(reused, draw(len(v)))
+    demand(reused.tobytes() == v.tobytes(), "compress changes v in place")
     before = message.decoded().tobytes()
     same = first.decoded().tobytes() == before
     demand(same, "compressing the same vectors again gives another message")

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from mpisim.core.errors import InputError
+from mpisim.core.errors import InputError, needs_a_number
 from mpisim.core.protocols import Collective, Objective
 from mpisim.theory.compression import CompressorConstants, Groups
 from mpisim.theory.smoothness import Bound, Constants, joint, variance
@@ -89,10 +89,17 @@ class Setting:
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """A step size and the theorem it comes from."""
+    """A step size and the theorem it comes from.
+
+    `InputError` for a step of constants that are not known.
+    """
 
     gamma: float
     source: str
+
+    def __post_init__(self) -> None:
+        if self.gamma != self.gamma:
+            raise needs_a_number("the problem does not say how smooth single samples are")
 
 
 def setting_of(

@@ -21,6 +21,7 @@ from typing import Literal
 
 import numpy as np
 
+from mpisim.core.errors import InputError
 from mpisim.core.numerics.eigen import eigvalsh, largest_eigenvalue
 from mpisim.core.numerics.functions import power
 from mpisim.core.protocols import ClosedForm, Collective, Matrices, Objective
@@ -71,7 +72,7 @@ def constants(problem: Objective, star: Collective, bound: Bound = "sharp") -> C
     if bound == "published":
         return _published(problem, star)
     if problem.closed_form is not None:
-        return _closed_form(problem.closed_form)
+        return _closed_form(problem, problem.closed_form, star)
     matrices = problem.largest_hessian()
     norms = matrices.norms()
     smooth = _smooth(problem, matrices, star)
@@ -177,16 +178,27 @@ def _strong_convexity(problem: Objective, star: Collective, smooth: float):
     return shared + least or None, "lambda_min(mean M_i)", True
 
 
-def _closed_form(constants: ClosedForm) -> Constants:
+def _closed_form(problem: Objective, constants: ClosedForm, star: Collective) -> Constants:
+    of_samples = constants.L_i, "L_i: a worker has one sample", True
+    if star.all_workers(problem.rows[:, None].astype(np.float64)).max() > 1:
+        of_samples = star.all_workers(_sample_norms(problem)), "max_j L_ij", False
     closed = "closed form, PermK paper, Theorem 3"
     return _constants(
         L_i=(constants.L_i, "largest |eigenvalue| of A_i: closed form", True),
         L=(constants.L, closed, True),
         L_plus=(constants.L_plus, closed, True),
         L_pm=(constants.L_pm, f"{closed} and Example 3", True),
-        cal_L_i=(constants.L_i, "L_i: a worker has one sample", True),
-        mu=(constants.mu, "lambda_min(mean A_i): closed form", True),
+        cal_L_i=of_samples,
+        mu=(constants.mu or None, "lambda_min(mean A_i): closed form", True),
     )
+
+
+def _sample_norms(problem: Objective) -> np.ndarray:
+    """max_j L_ij, shape (m,); NaN where the problem does not know them."""
+    try:
+        return problem.sample_norms()
+    except InputError:
+        return np.full(problem.m, np.nan)
 
 
 def _published(problem: Objective, star: Collective) -> Constants:

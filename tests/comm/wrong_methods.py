@@ -10,6 +10,7 @@ import numpy as np
 
 import mpisim
 from mpisim.core.errors import InconsistentRanks, MethodError
+from mpisim.theory.setting import Step
 from tests.helpers import run_tables, table
 
 
@@ -82,6 +83,14 @@ def kept_by_some_ranks(self, g, v_i, m):
         self.z_i = v_i
 
 
+def steps_of_its_own(self, g, v_i, m):
+    """The theory step, as `line` has it, is another one on each rank."""
+
+
+def none_on_one_rank(self, g, v_i, m):
+    self.z_i = None if self.star.is_server else v_i
+
+
 def right(self, g, v_i, m):
     self.y = g
 
@@ -94,15 +103,18 @@ def keeps_momentum(self, g, v_i, m):
 
 ALL = right, keeps_momentum, undecoded, of_the_server, state_of_the_server, of_the_block
 ALL += drawn_by_one_rank, of_other_clients, unsent_point, summed_without_a_message, published
-ALL += (kept_by_some_ranks,)
+ALL += steps_of_its_own, none_on_one_rank, kept_by_some_ranks
 
 
 def line(line_of_it, comm) -> str:
     """What ends a run of `Shifted` with this function; empty if nothing does."""
     name = f"shifted-{line_of_it.__name__}"
     members = {"wrong": line_of_it, "server_point": line_of_it is unsent_point}
+    members["theory_step"] = lambda self, setting: Step(0.1 + self.star.rank, "its own")
     mpisim.method(name)(type("Shifted", (Shifted,), members))
     method, compressor = {"name": name, "stepsize": 0.1}, {"name": "randk", "k": 4}
+    if line_of_it is steps_of_its_own:
+        method["stepsize"] = "theory"
     try:
         run_tables(table(method, compressor, rounds=5, debug=True), comm=comm)
     except (MethodError, InconsistentRanks) as error:

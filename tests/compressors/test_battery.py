@@ -54,6 +54,13 @@ def round_trip(case, precision, m, d):
     assert np.all(framing >= 0) and np.all(framing <= most)
 
 
+@pytest.mark.parametrize("name", ["d", "n", "precision"])
+def test_a_key_may_not_be_what_a_run_sets(name):
+    made = type("Mine", (type(make({"name": "identity"})),), {"__annotations__": {name: int}})
+    with pytest.raises(InputError, match=rf"^compressor\.{name}: the run sets it; rename the key"):
+        dataclasses.dataclass(made)(3).bind(5, 2, SINGLE)
+
+
 @each_case
 def test_what_mpisim_check_checks(case):
     """Round trips, ranks, values that are not finite; unbiasedness, omega, alpha and zeta."""

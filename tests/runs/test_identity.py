@@ -281,6 +281,7 @@ WAYS += [
     "import json; from helper_for_test import (a,\n    b); c = 1",
     "if True: import helper_for_test",
 ]
+WAYS += ["# a comment \\\nimport helper_for_test", "from helper_for_test import(a)"]
 
 
 @pytest.mark.parametrize("text", WAYS)

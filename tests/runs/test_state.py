@@ -257,6 +257,9 @@ MISTAKES = {  # of a metric, whose one column is "wide"
     r"Wide: values returned \(1, 2\)": {"values": lambda self, x: (1, 2)},
     "Wide: values changes x in place": {"values": lambda self, x: (np.add(x, 1, out=x)[0],)},
     "Wide: passed changes x in place": {"passed": lambda self, x: np.add(x, 1, out=x)},
+    r"Wide: values returned \(array": {"values": lambda self, x: (x,)},
+    r"Wide: values returned \('a',\)": {"values": lambda self, x: ("a",)},
+    "Wide: its column 'wide' is in the log": {"columns": 2 * [column("wide", "twice")]},
     "Wide: its column 'loss' is in the log already": {"columns": [column("loss", "twice")]},
     r"columns has \('wide', '1', 'meaning'\); allowed: ": {"columns": [("wide", "1", "meaning")]},
 }
@@ -268,6 +271,13 @@ def test_a_mistake_in_a_metric_is_a_line(message):
     mpisim.metric("wide")(type("Wide", (mpisim.Metric,), right | MISTAKES[message]))
     with pytest.raises(mpisim.InputError, match=message):
         run_tables(table({"name": "gd", "stepsize": 0.1}, columns=["wide"]))
+
+
+def test_a_metric_may_return_an_array(tmp_path):
+    members = {"columns": [column("wide", "largest entry")], "values": lambda self, x: x[:1]}
+    mpisim.metric("wide")(type("Wide", (mpisim.Metric,), members))
+    run_tables(table({"name": "gd", "stepsize": 0.1}, columns=["wide"]), tmp_path / "a.h5")
+    assert columns(tmp_path / "a.h5")["wide"].shape == columns(tmp_path / "a.h5")["loss"].shape
 
 
 RANDK = {"name": "randk", "k": 4}
@@ -305,7 +315,9 @@ WRONG = {
     "of_other_clients": "its y on rank 1 has what the server sent to clients of other ranks alone",
     "summed_without_a_message": "it calls star.sum_over_workers, which is for the log",
     "published": "it calls star.publish, which is for the log",
-    "kept_by_some_ranks": r".* estimator\.z_i is missing on rank 0 .*, set on ranks 1-2 ",
+    "steps_of_its_own": r".* the step size is 0\.1 on rank 0 .*, 1\.1 on rank 1 ",
+    "none_on_one_rank": r".* estimator\.z_i is null on rank 0 .*, an array on ranks 1-2 ",
+    "kept_by_some_ranks": r".* estimator\.z_i is missing on rank 0 .*, an array on ranks 1-2 ",
 }
 
 

@@ -205,10 +205,7 @@ def test_what_cannot_be_recorded_is_one_line(tmp_path, monkeypatch, command, stu
         (["study", "mine", "--ranks"], "--ranks: is not allowed without a figure"),
         (["study", "mine", "--jobs", "2"], "--jobs: is not allowed without a figure"),
         (["study", "--claims", "mine", "--out", "a"], "--out: is not allowed with --claims"),
-        (
-            ["study", "mine", "fig1", "--draw", "--scale", "paper"],
-            "--scale: is not allowed with --dr",
-        ),
+        (["study", "mine", "fig1", "--draw", "--jobs", "2"], "--jobs: is not allowed with --draw"),
         (
             ["study", "mine", "--verify", "--ranks-per-run", "1"],
             "--ranks-per-run: is not allowed wi",
