@@ -4,6 +4,7 @@ A failure names the library and its version. If the installed version is beyond 
 setup.cfg, mend `mpisim/core/numerics`, run these tests and raise the bound.
 """
 
+import importlib
 import importlib.util
 import json
 import os
@@ -17,7 +18,7 @@ import pytest
 from numba import njit
 from packaging.specifiers import SpecifierSet
 
-from mpisim.core import terminal
+from mpisim.core import imports, terminal
 from mpisim.core.numerics import kernel_cache, processor
 from tests.comm.jobs import ROOT, ended, python
 
@@ -221,3 +222,23 @@ def test_kernels_that_must_not_be_compiled_are_one_line():
     words = ["-m", "mpisim", "run", "--set", "problem.name=quadratic"]
     job = ended(sys.executable, *words, code=2, NUMBA_DISABLE_JIT="1")
     assert job.stderr.count("\n") == 1 and "NUMBA_DISABLE_JIT" in job.stderr
+
+
+WAYS = ["import json; import helper_for_test", "import json, \\\n    helper_for_test"]
+WAYS += [
+    "import json; from helper_for_test import (a,\n    b); c = 1",
+    "if True: import helper_for_test",
+]
+WAYS += ["# a comment \\\nimport helper_for_test", "from helper_for_test import(a)"]
+
+
+@pytest.mark.parametrize("text", WAYS)
+def test_each_import_counts_wherever_it_stands(tmp_path, monkeypatch, text):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "helper_for_test.py").write_text("a = b = 1\n")
+    path = tmp_path / "plugin_for_test.py"
+    path.write_text(text + "\n")
+    assert imports.neighbours(path) == {"helper_for_test": path.with_name("helper_for_test.py")}
+    monkeypatch.delitem(sys.modules, "helper_for_test", raising=False)
+    importlib.import_module("helper_for_test")
+    assert {*imports.imports("plugin_for_test", path)} == {"helper_for_test"}

@@ -2,7 +2,6 @@
 
 import sys
 from functools import partial
-from math import sqrt
 
 import numpy as np
 import pytest
@@ -10,14 +9,13 @@ from mpi4py import MPI
 
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows, coordinates, innovations, row_blocks
-from mpisim.core.protocols import ClosedForm
 from mpisim.core.registry import table_of
 from mpisim.core.schema import build
 from mpisim.problems import PROBLEMS, ExplicitProblem, Problem
 from mpisim.problems import problem as registered
 from mpisim.problems.explicit import LazyGradients
 from mpisim.runs.sweep.executor import sweep
-from tests.helpers import columns, run_tables, some_of, table
+from tests.helpers import columns, run_tables, some_of
 from tests.problems.support import FORMS, NAMES, SMALL, make_rows, part
 from tests.problems.test_autoencoder import KEYS, autoencoder
 
@@ -45,30 +43,6 @@ class Bowls(Problem):
     def batch_changes(self, x, y, batch):
         assert x.shape == y.shape == (4,)
         return (x - y) * (1 + batch.sum(axis=1, keepdims=True))
-
-
-class OfSamples(Bowls):
-    """Its closed form is known, and perhaps how smooth its samples are."""
-
-    closed_form = ClosedForm(np.ones(1), 1.0, 1.0, 0.0, 0.0)
-    known = False
-
-    def sample_norms(self):
-        return np.full(self.m, 9.0) if self.known else super().sample_norms()
-
-
-@pytest.mark.parametrize("known", [False, True])
-def test_a_closed_form_does_not_say_how_smooth_samples_are(known):
-    registered("bowls", label="bowls")(type("Mine", (OfSamples,), {"known": known}))
-    tables = table({"name": "vr-marina", "stepsize": "theory", "batch": 1}, {"name": "identity"})
-    tables["problem"] = {"name": "bowls"}  # one worker in one process
-    if known:
-        p = 1 / 4  # b' / (m + b')
-        step = run_tables(tables).attributes["stepsize"]
-        assert step == pytest.approx(1 / (1 + sqrt((1 - p) / p * 9.0**2)))
-    else:
-        with pytest.raises(InputError, match="does not say how smooth single samples are"):
-            run_tables(tables)
 
 
 class Members(Bowls):

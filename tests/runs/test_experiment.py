@@ -25,7 +25,7 @@ from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 from mpisim.problems.quadratic import Quadratic
-from mpisim.runs import identity, plugins
+from mpisim.runs import plugins
 from mpisim.runs.experiment import Experiment, parse, read
 from mpisim.runs.labels import ranks_of
 from mpisim.runs.log import reader
@@ -241,28 +241,6 @@ def test_a_file_takes_no_name_that_is_known(text, taken, folder):
     file.write_text(PLUGIN.replace("firstk", "mine"))
     plugins.load("other.py")
     plugins.load("sub/first_k.py")  # a file of the same name is loaded in its place
-
-
-METRIC = """
-import mpisim
-from mpisim.runs.metrics import column
-@mpisim.metric("twin")
-class Twin(mpisim.Metric):
-    columns = [column("twin", "a constant")]
-    def values(self, x):
-        return (VALUE,)
-"""
-
-
-def test_an_experiment_keeps_the_metric_of_its_plugin(folder):
-    """Another plugin has taken its name since."""
-    every = []
-    for value, name in enumerate(("one.py", "two.py")):
-        (folder / name).write_text(METRIC.replace("VALUE", f"{value}.0"))
-        every.append(parse(table(GD, columns=["twin"]) | {"plugin": name}))
-    for value, experiment in enumerate(every):
-        assert mpisim.run(experiment).rows["twin"][0] == value
-        assert {"one", "two"} & identity.modules(experiment).keys() == {("one", "two")[value]}
 
 
 def test_a_plugin_has_its_names_whenever_it_is_named(folder, capsys):

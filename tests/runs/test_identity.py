@@ -276,26 +276,6 @@ def test_what_is_installed_beside_a_plugin_is_not_its_neighbour(tmp_path, monkey
         assert imports.imports(name, path) == neighbours
 
 
-WAYS = ["import json; import helper_for_test", "import json, \\\n    helper_for_test"]
-WAYS += [
-    "import json; from helper_for_test import (a,\n    b); c = 1",
-    "if True: import helper_for_test",
-]
-WAYS += ["# a comment \\\nimport helper_for_test", "from helper_for_test import(a)"]
-
-
-@pytest.mark.parametrize("text", WAYS)
-def test_each_import_counts_wherever_it_stands(tmp_path, monkeypatch, text):
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "helper_for_test.py").write_text("a = b = 1\n")
-    path = tmp_path / "plugin_for_test.py"
-    path.write_text(text + "\n")
-    assert imports.neighbours(path) == {"helper_for_test": path.with_name("helper_for_test.py")}
-    monkeypatch.delitem(sys.modules, "helper_for_test", raising=False)
-    importlib.import_module("helper_for_test")
-    assert {*imports.imports("plugin_for_test", path)} == {"helper_for_test"}
-
-
 FOUR = {0, 1, 2, 3}
 
 

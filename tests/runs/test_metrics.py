@@ -7,8 +7,10 @@ from itertools import islice
 import numpy as np
 import pytest
 
+import mpisim
 from mpisim.core.errors import Diverged
-from mpisim.runs import loop
+from mpisim.runs import identity, loop
+from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import read
 from tests.helpers import before_row, columns, loaded, run_tables, table
 from tests.methods.loops import Feedback, Markov, amsgrad, naive, plain, sign
@@ -183,3 +185,27 @@ def test_denominators_that_are_zero_are_no_traceback(tmp_path):
     with pytest.raises(Diverged):  # 0 / 0
         run(tmp_path, "denominators", method, {"name": "topk", "k": 2}, **run_of)
     assert columns(tmp_path / "log.h5")["denominator_spread"][-1] == np.inf
+
+
+METRIC = """
+import mpisim
+from mpisim.runs.metrics import column
+@mpisim.metric("twin")
+class Twin(mpisim.Metric):
+    columns = [column("twin", "a constant")]
+    def values(self, x):
+        return (VALUE,)
+"""
+
+
+def test_an_experiment_keeps_the_metric_of_its_plugin(tmp_path, monkeypatch):
+    """Another plugin has taken its name since."""
+    monkeypatch.chdir(tmp_path)
+    gd = {"name": "gd", "stepsize": 0.1}
+    every = []
+    for value, name in enumerate(("one.py", "two.py")):
+        (tmp_path / name).write_text(METRIC.replace("VALUE", f"{value}.0"))
+        every.append(parse(table(gd, columns=["twin"]) | {"plugin": name}))
+    for value, experiment in enumerate(every):
+        assert mpisim.run(experiment).rows["twin"][0] == value
+        assert {"one", "two"} & identity.modules(experiment).keys() == {("one", "two")[value]}

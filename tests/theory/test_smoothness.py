@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
+from mpisim.core.protocols import ClosedForm
 from mpisim.problems import PROBLEMS
+from mpisim.problems import problem as registered
 from mpisim.problems.base import Problem
 from mpisim.problems.linear_models import CURVATURE
 from mpisim.theory.smoothness import constants, matrices
-from tests.helpers import some_of
+from tests.helpers import run_tables, some_of, table
 from tests.problems.support import FORMS, NAMES, RANGES, LocalStar, attach, constants_of, make_rows
+from tests.problems.test_base import Bowls
 
 SLACK = 1 + 1e-10
 
@@ -132,3 +137,27 @@ def test_single_samples_are_as_smooth_as_claimed(name):
         largest = np.maximum(largest, ratio)
     assert (largest <= c.cal_L_i * SLACK).all()
     assert (c.cal_L_i * SLACK >= c.L_i).all()
+
+
+class OfSamples(Bowls):
+    """Its closed form is known, and perhaps how smooth its samples are."""
+
+    closed_form = ClosedForm(np.ones(1), 1.0, 1.0, 0.0, 0.0)
+    known = False
+
+    def sample_norms(self):
+        return np.full(self.m, 9.0) if self.known else super().sample_norms()
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_closed_form_does_not_say_how_smooth_samples_are(known):
+    registered("bowls", label="bowls")(type("Mine", (OfSamples,), {"known": known}))
+    tables = table({"name": "vr-marina", "stepsize": "theory", "batch": 1}, {"name": "identity"})
+    tables["problem"] = {"name": "bowls"}  # one worker in one process
+    if known:
+        p = 1 / 4  # b' / (m + b')
+        step = run_tables(tables).attributes["stepsize"]
+        assert step == pytest.approx(1 / (1 + sqrt((1 - p) / p * 9.0**2)))
+    else:
+        with pytest.raises(InputError, match="does not say how smooth single samples are"):
+            run_tables(tables)
