@@ -87,7 +87,7 @@ class Drive(Rotating):
             with np.errstate(invalid="ignore", over="ignore"):
                 squares = block_norms(z, starts, True) ** 2
                 scales = np.divide(squares, lengths, out=lengths, where=lengths != 0)
-        signs = form.inner.pack(round_scales(scales, self.precision.wire), z)  # type: ignore[attr-defined]
+        signs = form.inner.pack(scales, z)  # type: ignore[attr-defined]
         return Rotated(form, signs)
 
     @property

@@ -55,10 +55,9 @@ class ScaledSign(Compressor):
         return SignsForm(self.d, draw.workers, self.precision, self.starts)
 
     def compress(self, v: np.ndarray, draw: Draw) -> Signs:
-        means = one_norms(v, self.starts) / np.diff(self.starts)
-        scales = round_scales(means, self.precision.wire)
+        scales = one_norms(v, self.starts) / np.diff(self.starts)
         if self.scale == "one":
-            scales = np.where(np.isnan(scales), scales, scales.dtype.type(1))
+            scales = np.where(np.isnan(round_scales(scales, self.precision.wire)), np.nan, 1)
         return self.form(draw).pack(scales, v)
 
     @property

@@ -24,9 +24,10 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numba import njit
 
+from mpisim.core.errors import InputError
 from mpisim.wire.base import CodedMessage, Form, KernelMessage, Packed, Precision, checked
 from mpisim.wire.codecs import CODECS
-from mpisim.wire.codecs.bits import bytes_for, check, check_scales, raw
+from mpisim.wire.codecs.bits import bytes_for, check, check_scales, raw, round_scales
 
 
 @dataclasses.dataclass(eq=False)
@@ -83,6 +84,22 @@ class LevelsForm(Form):
     def dtype(self) -> np.dtype:
         """Type of levels: int32, or int64 where a level may be larger."""
         return np.dtype(np.int32 if self.top < 2**31 else np.int64)
+
+    def pack(self, norms: np.ndarray, levels: np.ndarray) -> Levels:
+        """The message with these norms, shape (workers, B), and levels, shape (workers, d).
+
+        `round_scales` rounds norms. Levels below one that is not finite are 0.
+        `InputError` for a level that is not a whole number within `limits`.
+        """
+        norms = round_scales(np.asarray(norms, np.float64), self.precision.wire)
+        norms = norms.reshape(self.workers, self.norms)
+        finite = np.isfinite(norms)
+        levels = np.where(np.repeat(finite, np.diff(self.starts), axis=1), levels, 0)
+        wrong = ~((np.abs(levels) <= self.limits) & (levels == np.rint(levels)))
+        if wrong.any():
+            allowed = f"whole numbers, at most ceil(s) = {self.top} in size"
+            raise InputError(f"LevelsForm.pack: a level is {levels[wrong][0]}; allowed: {allowed}")
+        return Levels(self, norms, levels.astype(self.dtype))
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Levels:
         data, sizes = checked(self, data, sizes)
@@ -157,6 +174,9 @@ def _sum_few(total, norms, levels, s, top, starts):
     for i in range(levels.shape[0]):
         for b in range(norms.shape[1]):
             norm = np.float64(norms[i, b])
+            if norm != norm:  # no level counts
+                total[starts[b] : starts[b + 1]] = np.nan
+                continue
             for level in range(-top, top + 1):
                 value[level + top] = kind(norm * (level / s))
             for j in range(np.uint64(starts[b]), np.uint64(starts[b + 1])):

@@ -26,7 +26,15 @@ from mpisim.wire.base import (
     same,
 )
 from mpisim.wire.codecs import entropy
-from mpisim.wire.codecs.bits import ENTROPY, PADDING, bytes_for, check, check_scales, raw
+from mpisim.wire.codecs.bits import (
+    ENTROPY,
+    PADDING,
+    bytes_for,
+    check,
+    check_scales,
+    raw,
+    round_scales,
+)
 
 ONES = 0x7F  # the padding of a flag's byte
 STRETCH = 1 << 15  # coordinates packed together so that they stay in cache, a multiple of 8
@@ -61,10 +69,11 @@ class SignsForm(Form):
         return (1 << (-self.d % 8)) - 1
 
     def pack(self, scales: np.ndarray, v: np.ndarray) -> Signs:
-        """The message with these scales (workers, layers), wire precision, and the signs of v.
+        """The message with these scales (workers, layers), and the signs of v; it rounds scales.
 
         ``v`` may be a tensor.
         """
+        scales = round_scales(np.asarray(scales, np.float64), self.precision.wire)
         if not isinstance(v, np.ndarray):
             return pack_tensors(self, scales, v)
         bits = np.empty((len(v), -(-self.d // 8)), np.uint8)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpisim.core.errors import WireError
+from mpisim.core.errors import InputError, WireError
 from mpisim.testing import SINGLE
 from mpisim.wire.base import Precision
 from mpisim.wire.exponents import ExponentsForm
@@ -86,6 +86,36 @@ def test_sizes_that_do_not_fit_the_bytes(kind):
     for other in bad:
         with pytest.raises(WireError):
             message.form.decode(data, other)
+
+
+def test_levels_are_packed_from_norms_and_numbers_of_any_type():
+    form = LevelsForm.uniform(40, 3, SINGLE, 2.5)  # few levels: summed by `_sum_few`
+    norms, levels = np.array([0.1, np.nan, 1e300]), np.zeros((3, 40))
+    levels[0, :2], levels[1, 5], levels[2, 6] = [3, -1], np.nan, 2
+    message = form.pack(norms, levels)
+    direct = Levels(form, message.norms, np.nan_to_num(levels, nan=-(2**31)).astype(np.int32))
+    packed = message.encode()
+    decoded = form.decode(packed.data, packed.sizes).decoded()
+    assert decoded.tobytes() == message.decoded().tobytes()
+    assert np.float32(0.1) * np.array([1.2, -0.4]) == pytest.approx(decoded[0, :2], rel=1e-15)
+    assert np.isnan(decoded[1:]).all()
+    assert np.isnan(message.total()).all()
+    assert np.isnan(direct.total()).all()  # an integer made of NaN is not looked up
+    for bad in (4.0, 0.5, np.nan, np.inf):
+        levels[0, 2] = bad
+        with pytest.raises(InputError, match=f"a level is {bad}; allowed: whole numbers, at most"):
+            form.pack(norms, levels)
+
+
+def test_scales_of_signs_are_rounded_to_the_wire():
+    form = SignsForm(5, 3, SINGLE)
+    message = form.pack(np.array([[0.1], [np.inf], [1e300]]), np.ones((3, 5)))
+    packed = message.encode()
+    assert packed.payload_bits.tolist() == [37, 37, 37]
+    decoded = form.decode(packed.data, packed.sizes).decoded()
+    assert decoded.tobytes() == message.decoded().tobytes()
+    assert decoded[0, 0] == np.float32(0.1)
+    assert np.isnan(decoded[1:]).all()
 
 
 def test_levels_bytes_of_the_string_coder():
