@@ -16,6 +16,7 @@ from mpisim.analysis import theory_theorems
 from mpisim.comm.communicators import Comm
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require
+from mpisim.runs import careful
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.setup import Setup, require_theorems
 from mpisim.theory import permk_tables, tables
@@ -104,14 +105,17 @@ def _constants(setting: Setting) -> list[tuple[str, ...]]:
     def line(name: str, values: str, key: str, more: str = "") -> tuple[str, ...]:
         return name, values, "sharp" if c.sharp[key] else "bound", more + c.source[key]
 
+    cal_L = [
+        line("cal-L_i", text.span(c.cal_L_i), "cal_L_i"),
+        line("cal-L", text.number(setting.cal_L_rms), "cal_L_i", f"{square}cal-L_i: "),
+    ]
     return [
         line("L_i", text.span(c.L_i), "L_i"),
         line("L = L_-", text.number(c.L), "L"),
         line("L (MARINA)", text.number(setting.L_rms), "L_i", f"{square}L_i: "),
         line("L_+", text.number(c.L_plus), "L_plus"),
         line("L_±", text.number(c.L_pm), "L_pm"),
-        line("cal-L_i", text.span(c.cal_L_i), "cal_L_i"),
-        line("cal-L", text.number(setting.cal_L_rms), "cal_L_i", f"{square}cal-L_i: "),
+        *([("cal-L_i", text.UNKNOWN, "", "not known")] if isnan(setting.cal_L_rms) else cal_L),
         line("mu", text.number(c.mu), "mu") if c.mu else ("mu", text.UNKNOWN, "", "not known"),
     ]
 
@@ -157,7 +161,7 @@ def _steps(facts: Facts, experiment: Experiment) -> Iterable[tuple[str, str]]:
         if not method.optimizer.theorem:
             raise InputError(f"method.stepsize: there is no theorem for {method.optimizer.name!r}")
         setting = dataclasses.replace(facts.smooth, condition=method.condition())
-        theory = facts.setup.estimator.theory_step(setting)
+        theory = careful.theory_step(facts.setup.estimator, setting)
         yield "theory step", f"{text.number(theory.gamma)}, {theory.source}"
     except InputError as error:
         yield "theory step", f"none: {str(error).removeprefix('method.stepsize: ')}"
@@ -182,7 +186,7 @@ def _table(facts: Facts, case: Case) -> str:
     estimator = facts.setup.estimator
     rows, missing = tables.rows(case)
     try:
-        rows = tables.merged(rows, estimator.guarantees(case))
+        rows = tables.merged(rows, careful.guarantees(estimator, case))
     except InputError as error:
         missing.append(f"{estimator.name}: {str(error).removeprefix('method.stepsize: ')}")
     lines = [("setup", "method", "rounds", "bits/worker", "samples/worker", "", "source")]

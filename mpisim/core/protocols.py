@@ -62,10 +62,10 @@ class Matrices(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class ClosedForm:
-    """Smoothness constants that a problem has in closed form, all sharp.
+    """Smoothness constants that a problem has in closed form: sharp, or bounds.
 
     L_i (n,), L, L_plus, L_pm, mu: as in `mpisim.theory.smoothness.Constants`; mu_i: the
-    least of the f_i's, 0 if it is not known.
+    least of the f_i's, 0 if it is not known; source: where it is proved that they are sharp.
     """
 
     L_i: np.ndarray
@@ -74,6 +74,7 @@ class ClosedForm:
     L_pm: float
     mu: float
     mu_i: float = 0.0
+    source: str = ""
 
 
 class Objective(Protocol):

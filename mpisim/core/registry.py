@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from inspect import signature
+from inspect import isfunction, signature
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from mpisim.core.errors import InputError, import_failure
@@ -99,10 +99,12 @@ class Registry(MutableMapping[str, T]):
 def registered(kinds: MutableMapping[str, T], name: str) -> Callable[[T], T]:
     """Decorator: make a class or a function known as it is.
 
-    `InputError` for a class without some of the methods that it must have.
+    `InputError` for a class without some of the methods that it must have, or with a method where
+    it must have a value.
     """
 
     def register(made: Any) -> Any:
+        _require_properties(made)
         methods = {name: getattr(made, name) for name in getattr(made, "__abstractmethods__", ())}
         if methods:
             given = {name: ", ".join(signature(one).parameters) for name, one in methods.items()}
@@ -112,6 +114,16 @@ def registered(kinds: MutableMapping[str, T], name: str) -> Callable[[T], T]:
         return made
 
     return register
+
+
+def _require_properties(cls: Any) -> None:
+    """`InputError` for a method under a name that is a value of a base class."""
+    methods = {name for name, member in vars(cls).items() if isfunction(member)}
+    for base in getattr(cls, "__mro__", ())[1:]:
+        for name in methods & vars(base).keys():
+            if not callable(getattr(base, name)):
+                where = f"{cls.__module__}.{cls.__qualname__}.{name}"
+                raise InputError(f"{where}: is a value, and no method; write @property above it")
 
 
 def named(kinds: MutableMapping[str, Any], name: str) -> Callable[[type[T]], type[T]]:

@@ -79,7 +79,6 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
             require(used > n, "problem.workers", n, f"below the {used} images of {self.data}")
         require(n < used <= len(pixels), "problem.images", used, allowed)
         parts = split_images(len(pixels), used, n, self.homogeneity, self.mix, seed)
-        self.seed = seed
         floats = 2 * VECTORS * pixels.shape[1] * self.code_size
         require_memory(floats, "problem.code_size", self.code_size)
         self.attach(pixels, parts, first, count, dtype)

@@ -133,11 +133,15 @@ class Problem(Spec, ABC):
 
     @abstractmethod
     def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
-        """Prepare workers first, ..., first + count - 1 of n: set all attributes but the keys."""
+        """Prepare workers first, ..., first + count - 1 of n.
+
+        Set all attributes but the keys and ``seed``.
+        """
 
     def loaded(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> Self:
         """A copy on which `load` was called with these arguments."""
         made = self.thawed()
+        made.seed = seed
         made.load(n, first, count, seed, dtype)
         return made
 

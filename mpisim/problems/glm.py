@@ -85,7 +85,7 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
         entries = prepared.nnz + self.bias * prepared.rows
         dense = entries >= DENSE_FROM * prepared.rows * prepared.features
         shards = data_sets.load_shards(prepared, first, count)
-        self.seed, self.tested = seed, tests is not None
+        self.tested = tests is not None
         self.attach(shards, n, first, dtype, dense)
         if prepared.clients is not None:
             self.identity += f", clients sha256:{prepared.clients.sha256}"

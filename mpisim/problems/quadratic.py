@@ -124,7 +124,7 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
         allowed = f"a list of at most n = {n} numbers"
         require(groups <= n, "problem.factors", self.factors, allowed)
         self.n, self.first, self.m, self.d = n, first, count, self.dimension
-        self.seed, self.dtype = seed, np.dtype(dtype)
+        self.dtype = np.dtype(dtype)
         xi = standard_normals(seed, "quadratic task", n, 2)
         group = -(-(np.arange(n) + 1) * groups // n) - 1  # of each worker
         every_t = np.array(self._factors)[group] * (1 + self.noise * xi[:, 0]) / 4
@@ -253,6 +253,7 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
             L_pm=float(t.std()) * max(self.theta),
             mu=float(mean.min()),
             mu_i=float(ends.min()),
+            source="closed form, PermK paper, Theorem 3 and Example 3",
         )
 
     def sample_norms(self) -> np.ndarray:

@@ -13,6 +13,8 @@ from mpisim.core.arrays import is_tensor
 from mpisim.core.errors import InputError
 from mpisim.methods.estimators.base import Estimator
 from mpisim.runs.metrics import Metric
+from mpisim.theory.setting import Setting, Step
+from mpisim.theory.tables import Case, Guarantee
 
 
 def is_plugin(part: object) -> bool:
@@ -29,6 +31,24 @@ def estimate(estimator: Estimator, name: str, x: Any) -> Any:
         allowed = f"{x.dtype} of shape {tuple(x.shape)}, as x"
         raise _wrong(estimator, f"{name} returned {kind}{of_shape}; allowed: {allowed}")
     return g
+
+
+def theory_step(estimator: Estimator, setting: Setting) -> Step:
+    """The estimator's; `InputError` unless it is a step. Collective."""
+    step = estimator.theory_step(setting)
+    if not isinstance(step, Step):
+        allowed = "mpisim.theory.setting.Step(gamma, source), or raise mpisim.InputError"
+        raise _wrong(estimator, f"theory_step returned {step!r}; allowed: {allowed}")
+    return step
+
+
+def guarantees(estimator: Estimator, case: Case) -> list[Guarantee]:
+    """The estimator's; `InputError` unless they are rows. Collective."""
+    rows = estimator.guarantees(case)
+    if not isinstance(rows, list) or not all(isinstance(row, Guarantee) for row in rows):
+        allowed = "a list of mpisim.theory.tables.Guarantee"
+        raise _wrong(estimator, f"guarantees returned {rows!r}; allowed: {allowed}")
+    return rows
 
 
 def passed(metric: Metric, x: Any) -> None:

@@ -170,7 +170,7 @@ class Setup:
         method.require_plain_step()
         if not method.optimizer.theorem:
             raise needs_a_number(f"there is no theorem for {method.optimizer.name!r}")
-        step = self.estimator.theory_step(self.setting(method.condition()))
+        step = careful.theory_step(self.estimator, self.setting(method.condition()))
         source = step.source if multiple == 1 else f"{multiple:g} x {step.source}"
         return dataclasses.replace(step, gamma=multiple * step.gamma, source=source)
 

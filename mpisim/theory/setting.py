@@ -91,7 +91,7 @@ class Setting:
 class Step:
     """A step size and the theorem it comes from.
 
-    `InputError` for a step of constants that are not known.
+    `InputError` for a step below 0, or of constants that are not known.
     """
 
     gamma: float
@@ -100,6 +100,8 @@ class Step:
     def __post_init__(self) -> None:
         if self.gamma != self.gamma:
             raise needs_a_number("the problem does not say how smooth single samples are")
+        if self.gamma < 0:
+            raise needs_a_number(f"{self.source}: its step is {self.gamma:g}")
 
 
 def setting_of(

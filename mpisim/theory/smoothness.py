@@ -179,17 +179,18 @@ def _strong_convexity(problem: Objective, star: Collective, smooth: float):
 
 
 def _closed_form(problem: Objective, constants: ClosedForm, star: Collective) -> Constants:
-    of_samples = constants.L_i, "L_i: a worker has one sample", True
+    sharp = bool(constants.source)
+    closed = constants.source or f"closed_form of {problem.name!r}", sharp
+    of_samples = constants.L_i, "L_i: a worker has one sample", sharp
     if star.all_workers(problem.rows[:, None].astype(np.float64)).max() > 1:
         of_samples = star.all_workers(_sample_norms(problem)), "max_j L_ij", False
-    closed = "closed form, PermK paper, Theorem 3"
     return _constants(
-        L_i=(constants.L_i, "largest |eigenvalue| of A_i: closed form", True),
-        L=(constants.L, closed, True),
-        L_plus=(constants.L_plus, closed, True),
-        L_pm=(constants.L_pm, f"{closed} and Example 3", True),
+        L_i=(constants.L_i, *closed),
+        L=(constants.L, *closed),
+        L_plus=(constants.L_plus, *closed),
+        L_pm=(constants.L_pm, *closed),
         cal_L_i=of_samples,
-        mu=(constants.mu or None, "lambda_min(mean A_i): closed form", True),
+        mu=(constants.mu or None, *closed),
     )
 
 

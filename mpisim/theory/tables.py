@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from math import ceil, inf, log, log1p, sqrt
+from math import ceil, inf, isnan, log, log1p, sqrt
 from typing import Literal
 
 from mpisim.theory import stepsizes
@@ -118,9 +118,9 @@ def rows(case: Case) -> tuple[list[Guarantee], list[str]]:
     if case.setting.correlated:
         reason = "the other rows: they are for workers that compress independently of each other"
         return [gd, marina(case)], [reason]
-    table = [gd, *_quoted(case), marina(case), vr_marina(case)]
-    if case.big_b is not None:
-        table.append(online(case))
+    table = [gd, *_quoted(case), marina(case)]
+    if not isnan(case.setting.cal_L_rms):
+        table += [vr_marina(case), *([] if case.big_b is None else [online(case)])]
     if case.r is not None:
         table.append(pp_marina(case))
     order = [ALL, SUM, ONLINE, PART]
@@ -145,6 +145,8 @@ def merged(table: Sequence[Guarantee], rows: Sequence[Guarantee]) -> list[Guaran
 def _missing(case: Case) -> list[str]:
     """Why rows are left out."""
     s, reasons = case.setting, []
+    if isnan(s.cal_L_rms):
+        reasons.append("VR-MARINA: the problem does not say how smooth single samples are")
     if case.big_b is None:
         reasons.append(f"{ONLINE}: workers have finite sums; online is method vr-marina-online")
     elif s.condition == "PL" and s.cal_L_max is None:

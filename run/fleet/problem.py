@@ -42,7 +42,7 @@ class Diagonal(mpisim.Problem, rows_of_points=True):
 
     def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
         self.n, self.first, self.m, self.d = n, first, count, self.dimension
-        self.seed, self.dtype, self.rows = seed, np.dtype(dtype), np.ones(count, np.int64)
+        self.dtype, self.rows = np.dtype(dtype), np.ones(count, np.int64)
         s = self.difference if n >= 3 else 0.0
         self.identical, self.convex = s == 0, True
         self.identity = f"diagonal, d = {self.d}, s = {s:g}, kappa = {self.kappa:g}"

@@ -15,6 +15,7 @@ import pytest
 import tomli_w
 from mpi4py import MPI
 
+import mpisim
 from mpisim.cli import main
 from mpisim.compressors import COMPRESSORS
 from mpisim.core import registry
@@ -160,6 +161,15 @@ def test_a_name_that_is_taken_is_one_line(install, names, message):
     assert str(error.value).startswith("plugin package demo-")
     assert str(error.value).endswith(message) and "\n" not in str(error.value)
     assert COMPRESSORS["randk"].__module__ == "mpisim.compressors.sparse"
+
+
+def test_a_property_without_its_decorator_is_one_line():
+    members = {"omega": lambda self: 1.0, "compress": None, "form": None}
+    with pytest.raises(
+        InputError, match=r"Mine\.omega: is a value, and no method; write @property"
+    ):
+        mpisim.compressor("mine")(type("Mine", (mpisim.Compressor,), members))
+    assert "mine" not in COMPRESSORS
 
 
 def test_other_spellings():

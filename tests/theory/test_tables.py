@@ -1,6 +1,7 @@
 """Rows of tables: by hand, by brute force, against what runs send, as `mpisim theory` prints."""
 
 import dataclasses
+import re
 from math import ceil, log, sqrt
 
 import numpy as np
@@ -11,14 +12,17 @@ from hypothesis import strategies as st
 
 from mpisim.analysis import theory_report as report
 from mpisim.cli import main
+from mpisim.core.protocols import ClosedForm
 from mpisim.methods.estimators import estimator
 from mpisim.methods.estimators.marina import Marina
+from mpisim.problems import problem as registered
 from mpisim.theory import permk_tables as permk
 from mpisim.theory import tables
 from mpisim.theory.compression import Groups
 from mpisim.theory.setting import GroupConstants
 from mpisim.theory.tables import Case, Guarantee
 from tests.helpers import columns, run_tables, table
+from tests.problems.test_base import Bowls
 from tests.theory.support import SAMPLE, setting, theory
 
 
@@ -75,6 +79,10 @@ def test_fedcomgate_has_a_row_for_finite_sums_and_one_online(keys):
     assert "(1)+(6) FedCOMGATE" not in by_name(case(big_b=10, **keys))
 
 
+class Plain(Bowls):
+    closed_form, convex = ClosedForm(np.ones(1), 1.0, 1.0, 0.0, 1.0), True
+
+
 @estimator("marina-by-another-name")
 class Heir(Marina):
     pass
@@ -90,6 +98,33 @@ def test_guarantees_are_inherited(capsys):
     ]
     first, second = (text[text.index("f(x^0)") :] for text in texts)
     assert first == second and "PermK paper, Table 4" in first
+
+
+WRONG = {
+    r"theory_step returned 0\.1; allowed: mpisim\.theory\.setting\.Step": {
+        "theory_step": lambda self, setting: 0.1
+    },
+    "guarantees returned None; allowed: a list of": {"guarantees": lambda self, case: None},
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_what_a_plugin_returns_of_another_type_is_one_line(message, capsys):
+    estimator("wrong")(type("Wrong", (Marina,), WRONG[message]))
+    words = "problem.name=nonconvex-loss", "method={estimator='wrong',optimizer='gd',p=0.3}"
+    text = theory(capsys, *SAMPLE, *words, "method.stepsize=0.1", "compressor.name=identity")
+    assert re.search(message, text)
+
+
+def test_a_plugin_that_has_a_closed_form_alone_has_all_other_parts(capsys):
+    """SAQ's theorems need the matrices too; and the PermK paper says nothing of its constants."""
+    registered("bowls", label="bowls")(Plain)
+    method = "method={name='diana',stepsize=0.1}"
+    text = theory(capsys, "problem.name=bowls", "run.rounds=1", method, "compressor.name=natural")
+    assert "Theorems 1 to 6\n  none: problem 'bowls' has no `largest_hessian`" in text
+    assert "closed_form of 'bowls'" in text and "cal-L_i     -" in text and "nan" not in text
+    assert "MARINA paper, Table 1" in text
+    assert "PermK paper, Theorem 3" not in text
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         given = self.make_samples().first(self.samples)
         features, tests = self.prepare(given.features), self.prepare(given.test_features)
         data = dataclasses.replace(given, features=features, test_features=tests)
-        self.n, self.first, self.m, self.seed, self.dtype = n, first, count, seed, np.dtype(dtype)
+        self.n, self.first, self.m, self.dtype = n, first, count, np.dtype(dtype)
         self.streams, self.classes = Streams(seed), data.classes
         self.sampled_rows = self.log_samples > 0
         shape, count = data.features.shape[1:], len(data.test_labels)
