@@ -183,18 +183,3 @@ def test_triangles_of_symmetric_matrices():
 @pytest.mark.parametrize("codec", ["paper", "entropy"])
 def test_symmetric_matrices_like_every_compressor(codec):
     assert_all(compressor_checks(make({"name": "symmetric-rank-k", "k": 2, "codec": codec})))
-
-
-@pytest.mark.parametrize("precision", [SINGLE, DOUBLE])
-def test_eigenvectors_take_fewer_bits_in_the_entropy_codec(precision):
-    """The exponents of numbers of one size take about 3 bits in place of 8 or 11."""
-    D, k = 60, 3
-    v = np.random.default_rng(5).standard_normal((4, triangle_size(D)))
-    paper, coded = (
-        make({"name": "symmetric-rank-k", "k": k, "codec": codec})
-        .bind(triangle_size(D), 4, precision)
-        .compress(v, draw(4))
-        for codec in ("paper", "entropy")
-    )
-    assert np.array_equal(coded.decoded(), paper.decoded())
-    assert np.all(coded.payload_bits < paper.payload_bits - 4 * k * (D + 1))

@@ -5,15 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.analysis.fleet_rounds import rounds_of
 from mpisim.comm.clock import Clock
-from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire
-from mpisim.core.errors import InputError
 from mpisim.core.rng import Draw, Streams
 from mpisim.methods.oracle import Oracle
 from mpisim.problems import PROBLEMS, autoencoder_codes, design, quadratic
-from mpisim.runs.log.reader import read
 from tests.helpers import columns, run_tables, some_of
 from tests.methods import loops
 from tests.methods.loops import SEED, N
@@ -156,12 +152,6 @@ def test_a_start_in_which_nothing_is_sent_takes_no_time_on_links(start, tmp_path
     assert rows["simulated_seconds"][1] == pytest.approx(expected, rel=1e-12)
     share = 1 - sent * loop.pass_.mean() / expected
     assert rows["idle_share"][1] == pytest.approx(share, rel=1e-12)
-
-
-def test_a_log_with_a_simulated_clock_has_no_other(tmp_path):
-    run_tables(tables("diana", {"alpha": 0.4}, FLEET, rounds=2), tmp_path / "log.h5")
-    with pytest.raises(InputError, match="see its column simulated_seconds"):
-        rounds_of(read(tmp_path / "log.h5"), Fleet("1mbit"))
 
 
 SAMPLE = {"data": "sample"}

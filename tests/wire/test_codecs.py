@@ -182,10 +182,3 @@ def test_arbitrary_bits_are_what_the_encoder_writes_or_refused(bits):
         values.append(n)
     if pos == len(bits):
         assert encode(values)[1] == bits
-
-
-@settings(deadline=None, max_examples=60)
-@given(values=numbers.filter(bool), cut=st.integers(1, 40))
-def test_cut_words_are_refused(values, cut):
-    words, bits = encode(values)
-    assert decode(words, max(0, len(bits) - cut), len(values))[-1] == SHORT
