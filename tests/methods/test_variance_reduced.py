@@ -5,14 +5,11 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from mpi4py import MPI
 
 from mpisim.core.rng import Draw, Streams, purpose_key
 from mpisim.methods.estimators import ESTIMATORS, estimator
 from mpisim.problems.quadratic import QuadraticGradients
-from mpisim.runs.experiment import parse
-from mpisim.runs.setup import Setup
-from tests.helpers import columns, run_tables, some_of, table
+from tests.helpers import columns, run_tables, set_up, some_of, table
 from tests.methods.loops import SEED, Loop, near
 
 ROUNDS, GAMMA = 60, 0.7
@@ -211,7 +208,7 @@ def test_what_a_round_sends_and_asks_for(method, bits, calls, start, tmp_path):
 
 
 def bound(**method):
-    return Setup(parse(table(method | {"stepsize": 0.1}, RANDK)), MPI.COMM_SELF).estimator
+    return set_up(table(method | {"stepsize": 0.1}, RANDK)).estimator
 
 
 def test_parameters_of_the_theory():
@@ -264,7 +261,7 @@ def test_a_round_on_the_quadratic_computes_what_is_sent(monkeypatch):
     method = {"name": "dasha", "start": "zero", "stepsize": 0.3}
     tables = table(method, {"name": "randk", "k": 2}, rounds=25)
     quadratic = {"name": "quadratic", "workers": 40, "dimension": 300, "noise": 0.3}
-    setup = Setup(parse(tables | {"problem": quadratic}), MPI.COMM_SELF)
+    setup = set_up(tables | {"problem": quadratic})
     for _ in range(26):
         setup.state.step(0.3)
     assert 0 < np.count_nonzero(setup.estimator.g_i) <= 25 * 2 * 40

@@ -10,13 +10,11 @@ import mpisim
 from mpisim.comm.communicators import OneProcess
 from mpisim.comm.debug import MARKS, mark_in, poison, poisoned
 from mpisim.methods.estimators import ESTIMATORS
-from mpisim.runs.experiment import parse
 from mpisim.runs.metrics import column
-from mpisim.runs.setup import Setup
 from mpisim.testing import differences
 from tests.comm.jobs import mpirun, needs_mpirun
 from tests.comm.wrong_methods import keeps_momentum, line, published, right, undecoded
-from tests.helpers import columns, run_tables, table
+from tests.helpers import columns, run_tables, set_up, table
 
 FIRST, LAST = 13, 30
 
@@ -165,7 +163,7 @@ def test_a_history_that_grows_is_resumed(tmp_path, monkeypatch):
             return self.star.broadcast(self.h.mean(axis=0))
 
     assert in_two_parts(tmp_path, tables) == []
-    setup = Setup(parse(tables()), OneProcess())
+    setup = set_up(tables())
     setup.state.step(0.1)
     shapes = setup.state.shapes()
     for wrong in ((), (123,), (2, 2, 123), (2, 122)):
