@@ -53,12 +53,8 @@ def trimmed_mean(rows, trim=0.34):
     return np.sort(rows, axis=0)[b : len(rows) - b].mean(axis=0)
 
 
-def median(rows):
-    return np.median(rows, axis=0)
-
-
 REFERENCES = {
-    "median": (median, {}),
+    "median": (partial(np.median, axis=0), {}),
     "trimmed-mean": (trimmed_mean, {"trim": 0.34}),
     "geometric-median": (geometric_median, {}),
     "centered-clipping": (centered_clipping, {"clip": 0.5}),

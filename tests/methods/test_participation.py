@@ -10,7 +10,7 @@ from mpisim.comm.links import on_wire
 from mpisim.core.rng import Draw, Streams
 from mpisim.methods.oracle import Oracle
 from mpisim.problems import PROBLEMS, autoencoder_codes, design, quadratic
-from tests.helpers import columns, run_tables, some_of
+from tests.helpers import run_tables, some_of
 from tests.methods import loops
 from tests.methods.loops import SEED, N
 
@@ -130,11 +130,11 @@ METHODS = {
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_rounds_and_seconds_are_those_of_a_plain_loop(name, tmp_path):
+def test_rounds_and_seconds_are_those_of_a_plain_loop(name):
     (plain, keys), loop = METHODS[name], Loop()
-    end = run_tables(tables(name, keys, LOSSY), tmp_path / "log.h5")
+    end = run_tables(tables(name, keys, LOSSY), keep=True)
     plain(loop)
-    rows = columns(tmp_path / "log.h5")
+    rows = end.columns
     assert end.x == pytest.approx(loop.x, rel=1e-9, abs=1e-12)
     assert rows["simulated_seconds"] == pytest.approx(loop.times, rel=1e-12)
     assert rows["messages_up"][-1] < rows["round"][-1] * N * 0.7
@@ -142,10 +142,9 @@ def test_rounds_and_seconds_are_those_of_a_plain_loop(name, tmp_path):
 
 
 @pytest.mark.parametrize("start", ["dense", "zero"])
-def test_a_start_in_which_nothing_is_sent_takes_no_time_on_links(start, tmp_path):
+def test_a_start_in_which_nothing_is_sent_takes_no_time_on_links(start):
     given = tables("dasha", {"a": 0.6, "start": start}, FLEET, rounds=2)
-    run_tables(given, tmp_path / "log.h5")
-    rows, loop = columns(tmp_path / "log.h5"), Loop()
+    rows, loop = run_tables(given, keep=True).columns, Loop()
     sent = start == "dense"
     assert (rows["bits_up"][1] > 0) == (rows["bits_down"][1] > 0) == sent
     expected = max(loop.pass_) + sent * loop.links
