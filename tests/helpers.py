@@ -14,6 +14,7 @@ import pytest
 from mpi4py import MPI
 from sklearn.datasets import load_svmlight_file
 
+from mpisim.comm.communicators import OneProcess
 from mpisim.core import arrays
 from mpisim.problems.data.find import find
 from mpisim.runs.experiment import parse
@@ -22,6 +23,7 @@ from mpisim.runs.loop import End, run
 from mpisim.runs.metrics import Evaluator
 from mpisim.runs.record import Output
 from mpisim.runs.rehearsal import Rehearsal
+from mpisim.runs.setup import ProblemCache, Setup
 
 
 def table(method, compressor=None, data="sample", workers=6, rounds=20, problem=None, **run):
@@ -68,6 +70,11 @@ def without_rehearsal(patch: pytest.MonkeyPatch) -> None:
 def run_tables(tables: dict, log: Path | None = None, comm=MPI.COMM_SELF, **output) -> End:
     """Run an experiment in this process."""
     return run(parse(tables), Output(log, **output), comm)
+
+
+def set_up(tables: dict, cache: ProblemCache | None = None) -> Setup:
+    """An experiment in this process, before its first round."""
+    return Setup(parse(tables), OneProcess(), cache)
 
 
 def loaded(tables: dict, n=6, dtype="float64"):

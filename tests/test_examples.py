@@ -209,9 +209,6 @@ def test_hydra(tmp_path, monkeypatch):
     page = (DOCS / "how-to/trackers.md").read_text()
     [command] = re.findall(r"^    python (app.py .*)$", page, re.M)
     subprocess.run([sys.executable, *command.split()], check=True, timeout=HANG_SECONDS)
-    found = {(log.attrs["seed"], log.config["compressor"]["k"]) for log in load_below("multirun")}
+    logs = mpisim.load(sorted(Path("multirun").rglob("*.h5")))
+    found = {(log.attrs["seed"], log.config["compressor"]["k"]) for log in logs}
     assert found == {(seed, k) for seed in (1, 2, 3) for k in (5, 10)}
-
-
-def load_below(folder: str) -> mpisim.Runs:
-    return mpisim.load(sorted(Path(folder).rglob("*.h5")))

@@ -92,7 +92,6 @@ def test_default_log_is_named_by_content(tmp_path, monkeypatch, capsys):
 
 
 MARINA, RANDK = {"name": "marina", "stepsize": 0.1}, {"name": "randk", "k": 2}
-QUADRATIC = {"name": "quadratic", "dimension": 30, "workers": 9}
 LINES = [
     (
         table(MARINA, RANDK, data="mushrooms", rounds=7),
@@ -108,11 +107,6 @@ LINES = [
         table({"name": "gd", "stepsize": "theory"}, data="a9a", problem={"bias": True}),
         1,
         "GD, no compression, non-convex loss on a9a, n = 6, d = 124, 20 rounds, 1 rank",
-    ),
-    (
-        table(MARINA, RANDK) | {"problem": QUADRATIC},
-        1,
-        "MARINA, RandK (K = 2), quadratic, n = 9, d = 30, 20 rounds, 1 rank",
     ),
 ]
 

@@ -27,8 +27,7 @@ from mpisim.runs.log.journal import digest
 from mpisim.runs.log.reader import damaged, read_all
 from mpisim.runs.log.schema import columns
 from mpisim.runs.resume import Resumption
-from mpisim.runs.setup import Setup
-from tests.helpers import run_tables, table
+from tests.helpers import run_tables, set_up, table
 from tests.malformed import GOOD, LIBSVM
 
 often = settings(
@@ -107,7 +106,7 @@ def test_values_of_keys(changes, quadratic, tmp_path):
         assume((key, value) not in [("dimension", 2**31)])  # it may fit
         tables[name][key] = value
     text = tomli_w.dumps(tables)
-    accept_or_one_line(lambda: Setup(parse(tomllib.loads(text)), MPI.COMM_SELF))
+    accept_or_one_line(lambda: set_up(tomllib.loads(text)))
 
 
 @pytest.fixture(scope="module")

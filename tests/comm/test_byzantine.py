@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mpi4py import MPI
 from scipy.optimize import minimize
 from scipy.stats import norm
 
@@ -18,10 +17,8 @@ from mpisim.core.rng import Draw, Streams, normals
 from mpisim.methods.estimators.batches import batch_size
 from mpisim.methods.method_table import Schedule
 from mpisim.methods.optimizers import warmup_rounds
-from mpisim.runs.experiment import parse
-from mpisim.runs.setup import Setup
 from mpisim.testing import SINGLE
-from tests.helpers import columns, run_tables
+from tests.helpers import columns, run_tables, set_up
 from tests.methods.loops import SEED, Loop, N, near, tables
 from tests.methods.test_downlink import GAMMA
 
@@ -56,12 +53,8 @@ def trimmed_mean(rows, trim=0.34):
     return np.sort(rows, axis=0)[b : len(rows) - b].mean(axis=0)
 
 
-def median(rows):
-    return np.median(rows, axis=0)
-
-
 REFERENCES = {
-    "median": (median, {}),
+    "median": (partial(np.median, axis=0), {}),
     "trimmed-mean": (trimmed_mean, {"trim": 0.34}),
     "geometric-median": (geometric_median, {}),
     "centered-clipping": (centered_clipping, {"clip": 0.5}),
@@ -186,7 +179,7 @@ def test_workers_that_attack_keep_to_the_protocol(name):
     both = (tables(method, topk, rounds=20) | attack for method in ({"name": "ef21"}, CLAG))
     ends = [run_tables(one) for one in both]
     assert np.array_equal(ends[0].x, ends[1].x)
-    star = Setup(parse(tables(GD, IDENTITY) | attack), MPI.COMM_SELF).star
+    star = set_up(tables(GD, IDENTITY) | attack).star
     rows = np.arange(2.0 * star.n).reshape(star.n, 2)
     assert np.array_equal(star.send_once(rows)[1], rows)
 

@@ -28,7 +28,7 @@ from mpisim.problems.torch.problem import Torch
 from mpisim.runs import host
 from mpisim.runs.host import software, source
 from tests.compressors.smooth_support import network
-from tests.helpers import columns, run_tables, table
+from tests.helpers import run_tables, table
 
 
 @given(st.integers(1, 10_000), st.integers(1, 64))
@@ -51,15 +51,14 @@ D, N = 123, 6
     ],
     ids=lambda case: case["name"] if isinstance(case, dict) else None,
 )
-def test_empty_messages_are_not_counted(method, compressor, bits, tmp_path):
+def test_empty_messages_are_not_counted(method, compressor, bits):
     """All messages that are sent are equally long, but for a first round in which all are dense."""
-    n, d, log = 11, 4, tmp_path / "log.h5"
+    n, d = 11, 4
     problem = {"name": "quadratic", "dimension": d, "noise": 0.1, "workers": n}
     if method["name"] == "pp-marina":
         d = problem["dimension"] = 20
     tables = {"problem": problem, "method": method | {"stepsize": 0.01}, "compressor": compressor}
-    run_tables(tables | {"run": {"rounds": 30}}, log)
-    c = columns(log)
+    c = run_tables(tables | {"run": {"rounds": 30}}, keep=True).columns
     first = n * 32 * d if method["name"] == "pp-marina" else 0
     sent = (c["bits_up"] - first * (c["round"] > 0)) / bits + n * (first > 0) * (c["round"] > 0)
     assert np.array_equal(c["messages_up"], sent)
@@ -70,11 +69,10 @@ def test_empty_messages_are_not_counted(method, compressor, bits, tmp_path):
         assert steps.max() < n and (steps.min() == 0) == (compressor["name"] == "bernoulli")
 
 
-def test_a_length_that_crosses_is_a_message(tmp_path):
+def test_a_length_that_crosses_is_a_message():
     """QSGD's lengths are known to the sender alone: each worker sends 32 bits at least."""
-    log = tmp_path / "log.h5"
-    run_tables(table({"name": "dcgd", "stepsize": 0.1}, {"name": "qsgd", "s": 5}, rounds=4), log)
-    c = columns(log)
+    tables = table({"name": "dcgd", "stepsize": 0.1}, {"name": "qsgd", "s": 5}, rounds=4)
+    c = run_tables(tables, keep=True).columns
     assert np.array_equal(c["messages_up"], N * c["round"])
     assert (c["framing_bits_up"] >= 32 * c["messages_up"]).all()
 

@@ -5,7 +5,7 @@ import pytest
 
 from mpisim.core import lazy_rows as vectors
 from mpisim.problems import PROBLEMS
-from tests.helpers import columns, run_tables, some_of
+from tests.helpers import run_tables, some_of
 
 COMPRESSORS = [
     {"name": "permk"},
@@ -18,11 +18,6 @@ COMPRESSORS = [
     {"name": "qsgd", "s": 5},
     {"name": "compose", "outer": {"name": "permk"}, "inner": {"name": "natural"}},
 ]
-
-
-@pytest.fixture
-def small_blocks(monkeypatch):
-    monkeypatch.setattr(vectors, "BLOCK", 70)  # two or three workers at a time
 
 
 METHODS = [
@@ -38,7 +33,7 @@ METHODS = [
     ("method", "compressor"), [(m, c) for m, every in METHODS for c in every], ids=str
 )
 @some_of(6, wire=["float32", "float64"])
-def test_runs(method, compressor, wire, tmp_path, monkeypatch, small_blocks):
+def test_runs(method, compressor, wire, monkeypatch):
     """The same run with arrays: but for how f and its gradient are summed, the same log."""
     tables = {
         "problem": {"name": "quadratic", "workers": 6, "dimension": 30, "noise": 0.3},
@@ -46,11 +41,12 @@ def test_runs(method, compressor, wire, tmp_path, monkeypatch, small_blocks):
         "compressor": compressor,
         "run": {"rounds": 25, "wire": wire},
     }
-    later = run_tables(tables, tmp_path / "later.h5")
+    monkeypatch.setattr(vectors, "BLOCK", 70)  # two or three workers at a time
+    later = run_tables(tables, keep=True)
     monkeypatch.setattr(PROBLEMS["quadratic"], "explicit", False)
-    dense = run_tables(tables, tmp_path / "dense.h5")
+    dense = run_tables(tables, keep=True)
     assert later.x.tobytes() == dense.x.tobytes()
-    one, other = columns(tmp_path / "later.h5"), columns(tmp_path / "dense.h5")
+    one, other = later.columns, dense.columns
     for name in one:
         if name in ("loss", "grad_norm_sq"):
             np.testing.assert_allclose(one[name], other[name], rtol=1e-9, atol=1e-12)

@@ -21,7 +21,7 @@ from mpisim.compressors import COMPRESSORS
 from mpisim.core import registry
 from mpisim.core.errors import InputError, suggestion
 from mpisim.core.registry import Registry, Spec
-from mpisim.core.schema import build, choose
+from mpisim.core.schema import build
 from mpisim.methods.method_table import METHODS
 from mpisim.runs.experiment import parse, read_toml
 from mpisim.runs.identity import packages_of
@@ -218,11 +218,6 @@ def test_a_table_in_the_table():
         build(Table, {"part": {"k": 4, "names": [1]}}, "table")
     with pytest.raises(InputError, match=r"table\.part: 3 is not allowed; it must be a table"):
         build(Table, {"part": 3}, "table")
-
-
-def test_choose_lists_what_there_is():
-    with pytest.raises(InputError, match="part: unknown name 'c'; known: a, b"):
-        choose({"b": 1, "a": 2}, "c", "part")
 
 
 NAMES = ("randk", "topk", "rank-k", "qsgd")

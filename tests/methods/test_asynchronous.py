@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from mpisim.comm.links import on_wire
 from mpisim.core.rng import Draw, Streams
 from mpisim.methods.estimators.asynchronous import allocation, equilibrium_time
-from tests.helpers import columns, run_tables
+from tests.helpers import run_tables
 from tests.methods import loops
 from tests.methods.loops import SEED, N
 
@@ -118,12 +118,12 @@ METHODS = {
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_step_and_time_is_that_of_a_heap(name, tmp_path):
+def test_every_step_and_time_is_that_of_a_heap(name):
     plain, keys = METHODS[name]
-    end = run_tables(tables(name, keys | {"batch": BATCH}), tmp_path / "log.h5")
+    end = run_tables(tables(name, keys | {"batch": BATCH}), keep=True)
     loop = Loop(steps=keys.get("local_steps", 1))
     plain(loop)
-    rows = columns(tmp_path / "log.h5")
+    rows = end.columns
     assert end.x == pytest.approx(loop.x, rel=1e-9, abs=1e-12)
     assert rows["simulated_seconds"] == pytest.approx(loop.times, rel=1e-12)
     assert rows["delay"][1:] == pytest.approx(loop.delays)
@@ -208,9 +208,9 @@ def test_who_does_what_in_shadowheart_is_as_in_the_published_code(h, tau, omega,
     assert result == pytest.approx(np.array(share)[active], abs=1e-6)
 
 
-def test_shadowheart_by_hand(tmp_path):
+def test_shadowheart_by_hand():
     # dense messages: omega = 0, m_i = 1, and the slowest clients rest
-    end = run_tables(tables("shadowheart", {"noise": 9.0}), tmp_path / "log.h5")
+    end = run_tables(tables("shadowheart", {"noise": 9.0}), keep=True)
     loop, h, s = Loop(), SECONDS * np.array(FACTORS), 9.0
     links = loop.up - LATENCY
     t = equilibrium_time(h, np.full(N, links), 0.0, s)
@@ -225,10 +225,9 @@ def test_shadowheart_by_hand(tmp_path):
             total = total + b[i] * loop.gradient(i, loop.x, rows)
         loop.now += max(loop.down + LATENCY + links + b[i] * h[i] for i in active)
         loop.step(GAMMA * total / sum(b[i] for i in active))
-    rows = columns(tmp_path / "log.h5")
     assert end.x == pytest.approx(loop.x, rel=1e-9, abs=1e-12)
-    assert rows["simulated_seconds"] == pytest.approx(loop.times, rel=1e-12)
-    assert rows["oracle_calls"][-1] == ROUNDS * sum(b[i] for i in active)
+    assert end.columns["simulated_seconds"] == pytest.approx(loop.times, rel=1e-12)
+    assert end.columns["oracle_calls"][-1] == ROUNDS * sum(b[i] for i in active)
 
 
 def test_more_messages_of_a_client_are_no_more_bias():

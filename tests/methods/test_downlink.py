@@ -5,10 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from mpisim.comm.communicators import OneProcess
-from mpisim.runs.experiment import parse
-from mpisim.runs.setup import Setup
-from tests.helpers import run_tables
+from tests.helpers import run_tables, set_up
 from tests.methods import loops
 from tests.methods.loops import Loop, N, top
 
@@ -74,7 +71,7 @@ def test_each_worker_is_sent_another_message(compressor, bits):
     """Rows of C_i(v): their mean over many rounds is v, and each is charged."""
     keys = {"name": "marina-p", "down": compressor, "stepsize": 0.1}
     quadratic = {"name": "quadratic", "workers": N, "dimension": 20}
-    setup = Setup(parse(tables(keys) | {"problem": quadratic}), OneProcess())
+    setup = set_up(tables(keys) | {"problem": quadratic})
     star, down, v = setup.star, setup.estimator.down, np.arange(1.0, 21.0)
     before = star.ledger.totals["bits_down"]
     rows = star.send(v, down)

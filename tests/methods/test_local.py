@@ -7,13 +7,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from mpisim.comm.communicators import OneProcess
 from mpisim.core.rng import Draw, Streams
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.method_table import METHODS
-from mpisim.runs.experiment import parse
-from mpisim.runs.setup import Setup
-from tests.helpers import run_tables, table
+from tests.helpers import run_tables, set_up, table
 from tests.methods import loops
 from tests.methods.loops import SEED, N, near
 from tests.resumes import COMPRESSORS
@@ -135,7 +132,7 @@ def test_a_worker_cannot_compute_with_what_only_the_server_knows(name):
     """On other ranks the server's point is NaN until it is sent; all know the x^k of the others."""
     keys = {"name": name, "stepsize": ETA} | KEYS_OF.get(name, {})
     compressor = COMPRESSORS.get(name, [None])[0]
-    setup = Setup(parse(table(keys, compressor, problem={"name": "logistic"})), OneProcess())
+    setup = set_up(table(keys, compressor, problem={"name": "logistic"}))
     star = copy.copy(setup.star)
     star.is_server = False
     assert setup.new_state(star).hidden == (name in AT_SERVER)
@@ -151,7 +148,7 @@ def test_a_round_allocates_nothing_for_clients_that_do_not_take_part(name):
     n = 100_000
     settings = tables(name, {"participants": 20, "batch": 1})
     settings["problem"] = {"name": "quadratic", "workers": n, "dimension": 10, "noise": 0.1}
-    setup = Setup(parse(settings), OneProcess())
+    setup = set_up(settings)
     setup.state.step(ETA)  # makes what stays
     tracemalloc.start()
     setup.state.step(ETA)

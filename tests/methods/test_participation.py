@@ -5,16 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.analysis.fleet_rounds import rounds_of
 from mpisim.comm.clock import Clock
-from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire
-from mpisim.core.errors import InputError
 from mpisim.core.rng import Draw, Streams
 from mpisim.methods.oracle import Oracle
 from mpisim.problems import PROBLEMS, autoencoder_codes, design, quadratic
-from mpisim.runs.log.reader import read
-from tests.helpers import columns, run_tables, some_of
+from tests.helpers import run_tables, some_of
 from tests.methods import loops
 from tests.methods.loops import SEED, N
 
@@ -134,11 +130,11 @@ METHODS = {
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_rounds_and_seconds_are_those_of_a_plain_loop(name, tmp_path):
+def test_rounds_and_seconds_are_those_of_a_plain_loop(name):
     (plain, keys), loop = METHODS[name], Loop()
-    end = run_tables(tables(name, keys, LOSSY), tmp_path / "log.h5")
+    end = run_tables(tables(name, keys, LOSSY), keep=True)
     plain(loop)
-    rows = columns(tmp_path / "log.h5")
+    rows = end.columns
     assert end.x == pytest.approx(loop.x, rel=1e-9, abs=1e-12)
     assert rows["simulated_seconds"] == pytest.approx(loop.times, rel=1e-12)
     assert rows["messages_up"][-1] < rows["round"][-1] * N * 0.7
@@ -146,22 +142,15 @@ def test_rounds_and_seconds_are_those_of_a_plain_loop(name, tmp_path):
 
 
 @pytest.mark.parametrize("start", ["dense", "zero"])
-def test_a_start_in_which_nothing_is_sent_takes_no_time_on_links(start, tmp_path):
+def test_a_start_in_which_nothing_is_sent_takes_no_time_on_links(start):
     given = tables("dasha", {"a": 0.6, "start": start}, FLEET, rounds=2)
-    run_tables(given, tmp_path / "log.h5")
-    rows, loop = columns(tmp_path / "log.h5"), Loop()
+    rows, loop = run_tables(given, keep=True).columns, Loop()
     sent = start == "dense"
     assert (rows["bits_up"][1] > 0) == (rows["bits_down"][1] > 0) == sent
     expected = max(loop.pass_) + sent * loop.links
     assert rows["simulated_seconds"][1] == pytest.approx(expected, rel=1e-12)
     share = 1 - sent * loop.pass_.mean() / expected
     assert rows["idle_share"][1] == pytest.approx(share, rel=1e-12)
-
-
-def test_a_log_with_a_simulated_clock_has_no_other(tmp_path):
-    run_tables(tables("diana", {"alpha": 0.4}, FLEET, rounds=2), tmp_path / "log.h5")
-    with pytest.raises(InputError, match="see its column simulated_seconds"):
-        rounds_of(read(tmp_path / "log.h5"), Fleet("1mbit"))
 
 
 SAMPLE = {"data": "sample"}

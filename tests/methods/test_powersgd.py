@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from mpisim.comm.communicators import OneProcess
 from mpisim.core.rng import Draw, Streams
 from mpisim.methods.estimators.powersgd import PowerSGD, orthonormal
-from mpisim.runs.experiment import parse
-from mpisim.runs.setup import Setup
-from tests.helpers import run_tables, table
+from tests.helpers import run_tables, set_up, table
 
 SEED, ROUNDS, GAMMA, N = 5, 25, 0.05, 6
 IMAGES = {"data": "sample", "images": 90, "homogeneity": 0.4}
@@ -45,7 +42,7 @@ def plain(setup, rank):
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_trajectory(rank):
     """Columns of P have other signs than LAPACK's, which no product P Q^T sees."""
-    end, x = run_tables(tables(rank)), plain(Setup(parse(tables(rank)), OneProcess()), rank)
+    end, x = run_tables(tables(rank)), plain(set_up(tables(rank)), rank)
     assert np.linalg.norm(end.x - x) <= 1e-9 * np.linalg.norm(x)
     values = rank * sum(a + b for a, b in SHAPES)
     assert end.row["bits_up"] == end.row["bits_down"] == 64 * N * ROUNDS * values
@@ -61,7 +58,7 @@ def test_what_is_smaller_than_its_factors_is_sent_itself():
 
 def estimates(monkeypatch, rank, gradients):
     """The estimator and g^0, g^1, ... where all workers have the same gradients."""
-    estimator, sent = Setup(parse(tables(rank)), OneProcess()).estimator, []
+    estimator, sent = set_up(tables(rank)).estimator, []
     for k, gradient in enumerate(gradients):
         rows = np.tile(gradient, (N, 1))
         monkeypatch.setattr(PowerSGD, "gradients", lambda self, x, rows=rows: rows)

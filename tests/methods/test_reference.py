@@ -9,11 +9,8 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 import mpisim
-from mpisim.comm.communicators import OneProcess
 from mpisim.core.rng import Draw, Streams
-from mpisim.runs.experiment import parse
-from mpisim.runs.setup import Setup
-from tests.helpers import loaded, run_tables, some_of, table
+from tests.helpers import loaded, run_tables, set_up, some_of, table
 from tests.methods.loops import Feedback, Loop, Markov, amsgrad, naive, near, plain, sign, top
 
 ROUNDS = 100
@@ -111,7 +108,7 @@ def test_a_compressed_round_of_marina_enters_few_functions(problem):
     tables = table({"name": "marina", "p": 1e-9, "stepsize": 0.1}, RANDK, rounds=9)
     if problem == "quadratic":
         tables["problem"] = {"name": problem, "workers": 6, "dimension": 30, "noise": 0.3}
-    setup = Setup(parse(tables), OneProcess())
+    setup = set_up(tables)
     for _ in range(3):
         setup.state.step(0.1)
     compiled = {

@@ -8,15 +8,12 @@ import itertools
 import numpy as np
 import pytest
 
-from mpisim.comm.communicators import OneProcess
 from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 from mpisim.problems.base import problem
 from mpisim.problems.linear_models import NonconvexLoss
-from mpisim.runs.experiment import parse
-from mpisim.runs.setup import Setup
-from tests import resumes
-from tests.helpers import FALLBACKS, Crossings, columns, run_tables, table, without_rehearsal
+from tests import helpers, resumes
+from tests.helpers import FALLBACKS, Crossings, columns, run_tables, set_up, table
 
 torch = pytest.importorskip("torch")
 KEYS = resumes.KEYS | {"cd-adam": {"batch": 9}, "naive-amsgrad": {"variant": "code"}}
@@ -73,7 +70,7 @@ def on_tensors():
 @pytest.fixture(autouse=True)
 def crossings(monkeypatch, on_tensors):
     """A device with memory of its own."""
-    without_rehearsal(monkeypatch)
+    helpers.without_rehearsal(monkeypatch)
     return Crossings(monkeypatch)
 
 
@@ -115,7 +112,7 @@ CROSSINGS = [  # of a message of ef21, each way; a round has those of all worker
 
 @pytest.mark.parametrize(("compressor", "out", "back"), CROSSINGS, ids=lambda x: str(x)[:24])
 def test_only_packed_messages_cross_in_a_round(compressor, out, back, crossings):
-    setup = Setup(parse(experiment("ef21-2way", compressor, "on-tensors")), OneProcess())
+    setup = set_up(experiment("ef21-2way", compressor, "on-tensors"))
     for _ in range(3):
         crossings.clear()
         setup.state.step(setup.step.gamma)

@@ -19,11 +19,11 @@ from mpisim.runs.ensemble import key_of, run_together
 from mpisim.runs.experiment import parse
 from mpisim.runs.log import writer
 from mpisim.runs.record import Output
-from mpisim.runs.setup import ProblemCache, Setup
+from mpisim.runs.setup import ProblemCache
 from mpisim.runs.stop import StopSignals
 from mpisim.runs.sweep.points import Claims, Point, read_summary
 from mpisim.runs.sweep.runner import Queue
-from tests.helpers import attributes, columns, run_tables, some_of, table
+from tests.helpers import attributes, columns, run_tables, set_up, some_of, table
 from tests.problems.support import FORMS, attach, make_rows
 from tests.resumes import differences
 from tests.runs.support import at_round
@@ -60,7 +60,7 @@ def tables(method, compressor, problem=None, step=0.1, rounds=24, keys=None, **r
 def together(experiments, folder, watch=None):
     """Run them as one ensemble; their ends and logs."""
     cache = ProblemCache()
-    setups = [Setup(parse(one), OneProcess(), cache) for one in experiments]
+    setups = [set_up(one, cache) for one in experiments]
     assert len({key_of(setup.experiment) for setup in setups} - {""}) == 1
     logs = [folder / f"together-{i}.h5" for i in range(len(setups))]
     outputs = [Output(log, quiet=True, ensemble=len(logs)) for log in logs]

@@ -7,7 +7,6 @@ from random import Random
 
 import numpy as np
 import pytest
-from mpi4py import MPI
 from numba import njit
 from numba.core.caching import FunctionCache
 
@@ -19,7 +18,7 @@ from mpisim.runs.experiment import parse
 from mpisim.runs.rehearsal import Rehearsal, rehearse
 from mpisim.runs.setup import Setup
 from tests.compressors.cases import CASES
-from tests.helpers import before_row, some_of, table
+from tests.helpers import before_row, set_up, some_of, table
 from tests.problems.support import SMALL
 from tests.resumes import KEYS, SMOOTH
 from tests.runs.support import run_afresh
@@ -106,7 +105,7 @@ def test_one_rank_is_advised_where_exchanges_take_longer_than_what_is_shared():
     assert "260 ms on 2 ranks" in Rehearsal({}, 0.26, 0.0, 6e-3).advice(2)
     for rounds in (1, 20):  # the first round warms up, and advises nothing
         tables = table({"name": "gd", "stepsize": 0.1}, rounds=rounds)
-        alone = rehearse(Setup(parse(tables), MPI.COMM_SELF))
+        alone = rehearse(set_up(tables))
         assert alone.alone_seconds > 0
         assert np.isinf(alone.alone_seconds) == (rounds == 1)
 
@@ -132,7 +131,7 @@ def test_a_rehearsal_leaves_no_trace(rounds, monkeypatch):
 def test_a_long_row_is_rehearsed_once(limit, rows, monkeypatch):
     """A row of a whole network takes minutes: a second one would only delay the first round."""
     result = []
-    setup = Setup(parse(table({"name": "gd", "stepsize": 0.1}, rounds=9)), MPI.COMM_SELF)
+    setup = set_up(table({"name": "gd", "stepsize": 0.1}, rounds=9))
 
     monkeypatch.setattr("mpisim.runs.rehearsal.LONG", limit)
     before_row(monkeypatch, result.append)
@@ -143,7 +142,7 @@ def test_a_long_row_is_rehearsed_once(limit, rows, monkeypatch):
 def test_the_state_of_a_rehearsal_is_freed_with_it(monkeypatch):
     """At once: until the garbage collector runs, a large state would be there twice."""
     tables = table({"name": "ef21", "stepsize": 0.1}, {"name": "topk", "k": 3})
-    setup, states, new_state = Setup(parse(tables), MPI.COMM_SELF), [], Setup.new_state
+    setup, states, new_state = set_up(tables), [], Setup.new_state
 
     def remember(self, star):
         state = new_state(self, star)

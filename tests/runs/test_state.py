@@ -3,7 +3,6 @@
 import json
 import re
 
-import h5py
 import numpy as np
 import pytest
 
@@ -11,13 +10,11 @@ import mpisim
 from mpisim.comm.communicators import OneProcess
 from mpisim.comm.debug import MARKS, mark_in, poison, poisoned
 from mpisim.methods.estimators import ESTIMATORS
-from mpisim.runs.experiment import parse
 from mpisim.runs.metrics import column
-from mpisim.runs.setup import Setup
 from mpisim.testing import differences
 from tests.comm.jobs import mpirun, needs_mpirun
 from tests.comm.wrong_methods import keeps_momentum, line, published, right, undecoded
-from tests.helpers import columns, run_tables, table
+from tests.helpers import columns, run_tables, set_up, table
 
 FIRST, LAST = 13, 30
 
@@ -52,22 +49,6 @@ def first_round(**values):
 
 def queue_check(self):
     self.queue = []
-
-
-def test_a_queue_that_is_changed_in_place_is_resumed(tmp_path):
-    """Steps with the mean of the last three messages."""
-
-    @mpisim.estimator("mine")
-    class Mine(mpisim.Estimator):
-        queue = mpisim.Shared("the last three messages")
-        check, start = queue_check, first_round()["start"]
-
-        def estimate(self, x):
-            self.queue.append(average(self, x))
-            del self.queue[:-3]
-            return sum(self.queue) / 3
-
-    assert in_two_parts(tmp_path, tables) == []
 
 
 KEY = {"__annotations__": {"share": float}, "share": 0.5}
@@ -182,7 +163,7 @@ def test_a_history_that_grows_is_resumed(tmp_path, monkeypatch):
             return self.star.broadcast(self.h.mean(axis=0))
 
     assert in_two_parts(tmp_path, tables) == []
-    setup = Setup(parse(tables()), OneProcess())
+    setup = set_up(tables())
     setup.state.step(0.1)
     shapes = setup.state.shapes()
     for wrong in ((), (123,), (2, 2, 123), (2, 122)):
@@ -273,11 +254,11 @@ def test_a_mistake_in_a_metric_is_a_line(message):
         run_tables(table({"name": "gd", "stepsize": 0.1}, columns=["wide"]))
 
 
-def test_a_metric_may_return_an_array(tmp_path):
+def test_a_metric_may_return_an_array():
     members = {"columns": [column("wide", "largest entry")], "values": lambda self, x: x[:1]}
     mpisim.metric("wide")(type("Wide", (mpisim.Metric,), members))
-    run_tables(table({"name": "gd", "stepsize": 0.1}, columns=["wide"]), tmp_path / "a.h5")
-    assert columns(tmp_path / "a.h5")["wide"].shape == columns(tmp_path / "a.h5")["loss"].shape
+    c = run_tables(table({"name": "gd", "stepsize": 0.1}, columns=["wide"]), keep=True).columns
+    assert c["wide"].shape == c["loss"].shape
 
 
 RANDK = {"name": "randk", "k": 4}
@@ -290,15 +271,6 @@ def test_arithmetic_and_rounding_pass_poison_on(mark, dtype):
     assert np.isnan(v).all() and v.dtype == dtype
     assert mark_in(np.concatenate([[1.0, np.nan], (3 * v - 1).astype(np.float32)])) == mark
     assert mark_in(np.sqrt(v).sum() / 7) == mark == mark_in(poison(mark))
-
-
-def test_the_key_is_in_the_log_only_where_it_is_used(tmp_path):
-    tables = table({"name": "marina", "stepsize": 0.1}, RANDK, rounds=2)
-    run_tables(tables, tmp_path / "a.h5")
-    run_tables(tables | {"run": {"rounds": 2, "debug": True}}, tmp_path / "b.h5")
-    configs = [h5py.File(tmp_path / name).attrs["config"] for name in ("a.h5", "b.h5")]
-    assert "debug" not in configs[0] and "debug = true" in configs[1]
-    assert parse(tables | {"run": {"rounds": 2, "debug": False}}) == parse(tables)
 
 
 # What ends the methods of tests/comm/wrong_methods.py on 3 ranks.

@@ -99,17 +99,6 @@ def test_a_run_that_does_not_start_is_shown_by_no_tracker(tmp_path, monkeypatch)
     assert tool.calls == []
 
 
-def test_tensorboard_itself_reads_the_rows(tmp_path, monkeypatch):
-    pytest.importorskip("tensorboardX")
-    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    monkeypatch.chdir(tmp_path)
-    result = mpisim.run(mpisim.Experiment.from_dict(EXPERIMENT), track="tensorboard")
-    events = accumulator.EventAccumulator(str(tmp_path / "runs" / "gd")).Reload()
-    rows = [(event.step, event.value) for event in events.Scalars("loss")]
-    assert [step for step, _ in rows] == list(range(6))
-    assert [value for _, value in rows] == pytest.approx(result.rows["loss"], rel=1e-6)
-
-
 class Terminal(io.StringIO):
     def isatty(self):
         return True

@@ -198,22 +198,6 @@ def test_what_cannot_be_recorded_is_one_line(tmp_path, monkeypatch, command, stu
         (["study", "mine", "--record"], "mine/results: nothing is on record; `mpisim study mine F"),
         (["study", "mine", "--record", "--ranks"], "--ranks: not allowed with argument --record"),
         (["study", "--claims", "mine/results"], "mine/results: no *.claims.json there"),
-        (["study", "mine", "--verify", "-1"], "--verify: -1 is not allowed"),
-        (["study", "mine", "fig1", "--verify"], "--verify: figure: 'fig1' is not allowed"),
-        (["study", "mine", "--seed", "0"], "--seed: is not allowed without --verify"),
-        (["study", "mine", "--draw", "--seed", "7"], "--seed: is not allowed without --verify"),
-        (["study", "mine", "--ranks"], "--ranks: is not allowed without a figure"),
-        (["study", "mine", "--jobs", "2"], "--jobs: is not allowed without a figure"),
-        (["study", "--claims", "mine", "--out", "a"], "--out: is not allowed with --claims"),
-        (["study", "mine", "fig1", "--draw", "--jobs", "2"], "--jobs: is not allowed with --draw"),
-        (
-            ["study", "mine", "--verify", "--ranks-per-run", "1"],
-            "--ranks-per-run: is not allowed wi",
-        ),
-        (
-            ["study", "--claims", "mine", "--sensitivity", "--markdown"],
-            "--markdown: is not allowed with --sensitivity",
-        ),
     ):
         assert message in command(*words, code=2)
     files.write(Path("mine/results"), result(), b"")

@@ -11,11 +11,9 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
-from mpi4py import MPI
 
-from mpisim.runs.experiment import parse
 from mpisim.runs.setup import ProblemCache, Setup
-from tests.helpers import table
+from tests.helpers import set_up, table
 
 SEEDS, N = 40, 5
 RANDK, K10, TOPK = {"name": "randk", "k": 30}, {"name": "randk", "k": 10}, {"name": "topk", "k": 10}
@@ -29,7 +27,7 @@ KEPT = "w", "w_i", "z", "h_i", "c_i", "g_i", "v_i", "H_i"
 def engine(method, compressor, problem, loaded=None, seed=1) -> Setup:
     run = {"rounds": 0, "seed": seed, "wire": "float64"}
     tables = table(method, compressor, workers=N, problem=problem, **run)
-    return Setup(parse(tables), MPI.COMM_SELF, loaded or ProblemCache())
+    return set_up(tables, loaded or ProblemCache())
 
 
 def at(method: dict, multiple: float, **more) -> dict:

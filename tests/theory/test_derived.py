@@ -4,12 +4,10 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from mpi4py import MPI
 
-from mpisim.runs.experiment import parse
-from mpisim.runs.setup import ProblemCache, Setup
+from mpisim.runs.setup import ProblemCache
 from mpisim.theory.tables import Case
-from tests.helpers import dense, table
+from tests.helpers import dense, set_up, table
 from tests.theory.proofs import (
     LEAST_SQUARES,
     LOGISTIC,
@@ -83,7 +81,7 @@ def test_rows_of_the_tables():
 def test_ef_bv_weighs_messages_by_the_error_of_their_mean(compressor):
     """(1 - nu)^2 + nu^2 A is least; what PermK's workers send is not independent."""
     tables = table({"name": "ef-bv", "stepsize": 0.1}, compressor, workers=10)
-    setup = Setup(parse(tables), MPI.COMM_SELF)
+    setup = set_up(tables)
     nu, A = setup.estimator.nu, setup.compressor.A
     r_av = [(1 - one) ** 2 + one**2 * A for one in (0.99 * nu, nu, 1.01 * nu)]
     assert r_av[1] == min(r_av)

@@ -7,15 +7,12 @@ from math import ceil, log, sqrt
 
 import numpy as np
 import pytest
-from mpi4py import MPI
 
 from mpisim.core.errors import InputError
-from mpisim.runs.experiment import parse
-from mpisim.runs.setup import Setup
 from mpisim.theory import saq
 from mpisim.theory.smoothness import matrices
 from tests.compressors.smooth_support import spd
-from tests.helpers import some_of, table
+from tests.helpers import set_up, some_of, table
 from tests.theory.support import setting, theory
 
 
@@ -152,7 +149,7 @@ class Derived:
 
     def __init__(self, method: dict, compressor: dict):
         tables = table({"stepsize": 1.0} | method, compressor, workers=5, rounds=0, problem=PROBLEM)
-        e = Setup(parse(tables), MPI.COMM_SELF)
+        e = set_up(tables)
         self.compressor, self.n, self.mu = e.compressor, 5, 0.01
         self.M = matrices(e.problem)
         self.tops = np.linalg.eigvalsh(self.M)[:, -1]

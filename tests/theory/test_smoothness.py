@@ -9,9 +9,7 @@ import pytest
 
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import ClosedForm
-from mpisim.problems import PROBLEMS
 from mpisim.problems import problem as registered
-from mpisim.problems.base import Problem
 from mpisim.problems.linear_models import CURVATURE
 from mpisim.theory.smoothness import constants, matrices
 from tests.helpers import run_tables, some_of, table
@@ -116,11 +114,6 @@ def test_identical_functions(name):
     if name == "least-squares":  # also where nobody says so
         twice = attach(name, np.vstack([a, a]), np.tile(y, 2), [(0, 700), (700, 1400)])
         assert constants(twice, LocalStar(2)).L_pm <= 1e-7 * c.L
-
-
-def test_problems_without_matrices_say_so():
-    with pytest.raises(InputError, match=r'^method\.stepsize: .*"theory"$'):
-        Problem.largest_hessian(PROBLEMS["logistic"](data="sample"))
 
 
 @pytest.mark.parametrize("name", NAMES)

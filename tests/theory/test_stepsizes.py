@@ -88,6 +88,12 @@ def test_without_a_theorem():
     ):
         with pytest.raises(InputError, match=r"method\.stepsize"):
             step(*given)
+    for step, *more in (
+        *((steps.dcgd,), (steps.diana_convex,), (steps.diana_nonconvex,), (steps.vr_diana, 3)),
+        *((steps.vr_marina, 0.5, 1), (steps.pp_marina, 0.5, 1)),
+    ):
+        with pytest.raises(InputError, match="compress independently of each other only"):
+            step(together(1.0, 1.0), *more)
 
 
 def test_the_published_step_is_no_step_of_diana_plus():
@@ -163,22 +169,6 @@ def test_theorems_10_and_11_by_hand():
     assert "Theorem 11" in steps.marina(under, 0.5).source
     worse = grouped([1.0, 1.0], [1.0, 1.0], [5.0, 6.0], [20.0, 20.0], three)
     assert "Theorem 4" in steps.marina(worse, 0.5).source  # L_± = 9 of all is less
-
-
-@pytest.mark.parametrize(
-    "step",
-    [
-        steps.dcgd,
-        steps.diana_convex,
-        steps.diana_nonconvex,
-        lambda s: steps.vr_diana(s, 3),
-        lambda s: steps.vr_marina(s, 0.5, 1),
-        lambda s: steps.pp_marina(s, 0.5, 1),
-    ],
-)
-def test_theorems_for_independent_workers_say_so(step):
-    with pytest.raises(InputError, match="compress independently of each other only"):
-        step(together(1.0, 1.0))
 
 
 LABEL = np.array([0, 1, 0, 2, 1, 0])

@@ -21,6 +21,9 @@ from tools.check_site import loads
 from tools.demo import __main__ as demo
 from tools.release_check import environment
 
+SETUP = ConfigParser()
+SETUP.read(ROOT / "setup.cfg")
+
 
 def test_every_requirement_has_a_lowest_version():
     result = list(lowest.constraints((ROOT / "setup.cfg").read_text()))
@@ -41,13 +44,11 @@ def test_the_versions_agree():
     assert set(re.findall(r"@(\w+)\]", paper)) == entries
     cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.M)
     assert cited and cited[1] == VERSION
-    config = ConfigParser()
-    config.read(ROOT / "setup.cfg")
-    classified = re.findall(r":: (3\.\d+)$", config["metadata"]["classifiers"], re.M)
+    classified = re.findall(r":: (3\.\d+)$", SETUP["metadata"]["classifiers"], re.M)
     workflow = (ROOT / ".github/workflows/ci.yml").read_text()
     tested = re.search(r"python: \[(.*)\]", workflow)
     assert tested and [v.strip(' "') for v in tested[1].split(",")] == classified
-    assert config["options"]["python_requires"] == f">= {classified[0]}"
+    assert SETUP["options"]["python_requires"] == f">= {classified[0]}"
     assert "run: bash .ci/run" in workflow
 
 
@@ -112,12 +113,10 @@ def recipe(name):
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_what_is_installed_is_there(name):
-    setup = ConfigParser()
-    setup.read(ROOT / "setup.cfg")
     [extras] = re.findall(r"pip install --no-cache-dir '/opt/mpisim\[(.*)\]'", recipe(name))
-    assert set(extras.split(",")) <= set(setup["options.extras_require"])
+    assert set(extras.split(",")) <= set(SETUP["options.extras_require"])
     [version] = re.findall(r"python:(\S+)-slim", recipe(name))
-    assert f"Python :: {version}\n" in setup["metadata"]["classifiers"] + "\n"
+    assert f"Python :: {version}\n" in SETUP["metadata"]["classifiers"] + "\n"
     for file in re.findall(r"/opt/mpisim/(\S+\.py)", recipe(name)):
         assert (ROOT / file).is_file()
     assert name in (ROOT / "docs/how-to/cluster.md").read_text()

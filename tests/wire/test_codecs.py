@@ -142,21 +142,6 @@ def encode(values) -> tuple[np.ndarray, str]:
     return words, "".join(format(byte, "08b") for byte in data)[:pos]
 
 
-def decode(words, end, count) -> list[int]:
-    """``count`` numbers that end at ``end``, or a status as the last of them."""
-    values, pos, n = [], 0, 1
-    for _ in range(count):
-        n, pos = read_omega(words, pos, end)
-        values.append(n)
-        if n < 1:
-            break
-    return values if pos == end or n < 1 else [*values, SHORT]
-
-
-def as_words(bits: str) -> np.ndarray:
-    return to_words(np.frombuffer(string_elias.to_bytes(bits), np.uint8))
-
-
 def test_words_computed_by_hand():
     words = {1: "0", 2: "100", 3: "110", 4: "101000", 8: "1110000", 100: "1011011001000"}
     assert {n: encode([n])[1] for n in words} == words
@@ -167,13 +152,17 @@ def test_words_computed_by_hand():
 def test_words_of_the_string_coder(values):
     words, bits = encode(values)
     assert bits == string_elias.encode(values)
-    assert decode(words, len(bits), len(values)) == values
+    pos = 0
+    for value in values:
+        n, pos = read_omega(words, pos, len(bits))
+        assert n == value
+    assert pos == len(bits)
 
 
 @settings(deadline=None, max_examples=150)
 @given(bits=st.text("01", max_size=400))
 def test_arbitrary_bits_are_what_the_encoder_writes_or_refused(bits):
-    words, pos, values = as_words(bits), 0, []
+    words, pos, values = to_words(np.frombuffer(string_elias.to_bytes(bits), np.uint8)), 0, []
     while pos < len(bits):
         n, pos = read_omega(words, pos, len(bits))
         if n < 1:
@@ -182,10 +171,3 @@ def test_arbitrary_bits_are_what_the_encoder_writes_or_refused(bits):
         values.append(n)
     if pos == len(bits):
         assert encode(values)[1] == bits
-
-
-@settings(deadline=None, max_examples=60)
-@given(values=numbers.filter(bool), cut=st.integers(1, 40))
-def test_cut_words_are_refused(values, cut):
-    words, bits = encode(values)
-    assert decode(words, max(0, len(bits) - cut), len(values))[-1] == SHORT

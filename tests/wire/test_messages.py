@@ -199,12 +199,6 @@ def test_bits_that_are_refused(form, bits, match):
     refused(form, bits, match)
 
 
-def test_the_message_that_is_refused_is_named():
-    bits = np.array([255, 0b00111111, 127], np.uint8)
-    with pytest.raises(WireError, match=r"message 1 of the block .*padding"):
-        FlagsForm(1, 3, SINGLE).decode(bits, np.ones(3, np.int64))
-
-
 @pytest.mark.parametrize("d", [1, STRETCH - 1, STRETCH, STRETCH + 1, 2 * STRETCH + 13])
 def test_stretches(d):
     v = np.random.default_rng(d).normal(size=(3, d))

@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 from mpisim.analysis.verify import checks
-from mpisim.comm.communicators import OneProcess
 from mpisim.core.arrays import is_tensor
 from mpisim.core.errors import InputError
 from mpisim.runs.experiment import parse
 from mpisim.runs.log import reader
-from mpisim.runs.setup import Setup
-from tests.helpers import FALLBACKS, Crossings, columns, run_tables, some_of
+from tests.helpers import FALLBACKS, Crossings, columns, run_tables, set_up, some_of
 from tests.problems.torch.support import network
 
 torch = pytest.importorskip("torch")
@@ -148,7 +146,7 @@ KINDS = [
 def test_all_of_a_round_is_on_the_device(method, keys, compressor, elsewhere):
     tables = network({"name": method} | keys, compressor)
     tables["problem"] |= {"device": "auto", "model": "linear"}
-    setup = Setup(parse(tables), OneProcess())
+    setup = set_up(tables)
     for _ in range(4):
         setup.state.step(setup.step.gamma)
     state = setup.state.estimator.state() | setup.state.optimizer.state()
