@@ -1,13 +1,14 @@
 """Interfaces of Numba, llvmlite and NumPy beyond their documents, and kernels on the disk.
 
-If the installed version is beyond the bounds of setup.cfg, mend `mpisim/core/numerics`, run these
-tests and raise the bound.
+A failure names the library and its version. If the installed version is beyond the bounds of
+setup.cfg, mend `mpisim/core/numerics`, run these tests and raise the bound.
 """
 
 import importlib
 import importlib.util
 import json
 import os
+import pkgutil
 import random
 import sys
 from configparser import ConfigParser
@@ -21,6 +22,20 @@ from mpisim.core import imports, terminal
 from mpisim.core.numerics import kernel_cache, processor
 from tests.comm.jobs import ROOT, ended, python
 
+INTERNALS = {
+    "numba": """
+        numba.core.cgutils:create_struct_proxy numba.core.codegen:get_host_cpu_features
+        numba.core.config:CPU_NAME numba.core.config:CPU_FEATURES
+        numba.core.dispatcher:Dispatcher numba.core.event:Listener numba.core.event:install_listener
+        numba.core.errors:TypingError numba.np.arraymath numba.np.linalg:ensure_blas
+        numba.extending:intrinsic numba.extending:models.PrimitiveModel""",
+    "llvmlite": """
+        llvmlite.binding:get_host_cpu_name llvmlite.ir:VectorType llvmlite.ir:Undefined
+        llvmlite.ir:IRBuilder.shuffle_vector llvmlite.ir:Module.declare_intrinsic""",
+    "numpy": """
+        numpy._core._multiarray_umath:__cpu_features__
+        numpy._core._multiarray_umath:__cpu_dispatch__""",
+}
 EDITED = """
 import sys
 from pathlib import Path
@@ -44,6 +59,15 @@ from mpisim.core.constant import C
 def g(x):
     return f(x) + C
 """
+
+
+@pytest.mark.parametrize("library", INTERNALS)
+def test_internals_of_a_library(library):
+    for name in INTERNALS[library].split():
+        try:
+            pkgutil.resolve_name(name)
+        except (ImportError, AttributeError):
+            pytest.fail(f"{library} {version(library)} has no {name}")
 
 
 @pytest.mark.parametrize("library", ["numba", "numpy"])
@@ -170,6 +194,19 @@ def test_what_another_user_could_have_written_is_not_executed(
     lines = capsys.readouterr().err.splitlines()
     assert lines == ([] if how in ("link", "folder") else [lines[0]])
     assert all(line.startswith("mpisim: kernels that others could write") for line in lines)
+
+
+def test_kernels_of_many_folders_are_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(terminal, "_reported", set())
+    for name in ("core", "wire"):
+        (tmp_path / name).mkdir()
+        file = tmp_path / name / "kernel.nbc"
+        file.touch()
+        file.chmod(0o666)
+        with pytest.raises(PermissionError):
+            kernel_cache._read_trusted(file)
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.endswith(f"not used, such as those in {tmp_path / 'core'}")
 
 
 def test_without_a_folder_kernels_are_compiled_in_each_process(tmp_path, monkeypatch, capsys):

@@ -5,11 +5,14 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from mpi4py import MPI
 
-from mpisim.core.rng import Draw, Streams
+from mpisim.core.rng import Draw, Streams, purpose_key
 from mpisim.methods.estimators import ESTIMATORS, estimator
 from mpisim.problems.quadratic import QuadraticGradients
-from tests.helpers import run_tables, set_up, some_of, table
+from mpisim.runs.experiment import parse
+from mpisim.runs.setup import Setup
+from tests.helpers import columns, run_tables, some_of, table
 from tests.methods.loops import SEED, Loop, near
 
 ROUNDS, GAMMA = 60, 0.7
@@ -49,6 +52,17 @@ def vr_diana(f, p, b, alpha=0.3):
     return x
 
 
+def randk(f, i, again, K):
+    """RandK's coordinates of a client in round f.k that was drawn ``again`` times before."""
+    key = np.array([SEED, purpose_key("up")], np.uint64)
+    counter = np.array([-(-K // 4) * i, again, f.k, 0], np.uint64)
+    pool, words = list(range(f.d)), np.random.Philox(key=key, counter=counter).random_raw(K)
+    for t, word in enumerate(words.tolist()):  # Fisher-Yates
+        j = t + (word * (f.d - t) >> 64)
+        pool[t], pool[j] = pool[j], pool[t]
+    return pool[:K]
+
+
 def pp_marina(f, p, r, K=None):
     x, g = np.zeros(f.d), f.every(np.zeros(f.d)).mean(axis=0)
     for f.k in range(1, ROUNDS + 1):
@@ -56,9 +70,12 @@ def pp_marina(f, p, r, K=None):
         if f.coin(p):
             g = f.every(x).mean(axis=0)
         else:
-            drawn = np.sort(Draw(Streams(SEED), "sample", f.k, 0, 1).samples(np.array([f.n]), r)[0])
-            sent = (f.every(x) - f.every(old))[drawn]
-            g = g + (f.randk(sent, "up", K, clients=drawn) if K else sent).mean(axis=0)
+            drawn = Draw(Streams(SEED), "sample", f.k, 0, 1).samples(np.array([f.n]), r)[0]
+            difference, total = f.every(x) - f.every(old), np.zeros(f.d)
+            for t, i in enumerate(drawn):
+                kept = slice(None) if K is None else randk(f, i, list(drawn[:t]).count(i), K)
+                total[kept] += difference[i][kept] * (f.d / K if K else 1)
+            g = g + total / r
     return x
 
 
@@ -141,8 +158,9 @@ N, M, D = 6, 1600 // 6, 123  # the sample among 6 workers
 BITS = 32 * 7  # of a compressed message
 
 
-def logged(method, compressor=RANDK, **options):
-    return run_tables(table(method | {"stepsize": 0.1}, compressor, **options), keep=True).columns
+def logged(method, tmp_path, compressor=RANDK, **options):
+    run_tables(table(method | {"stepsize": 0.1}, compressor, **options), tmp_path / "log.h5")
+    return columns(tmp_path / "log.h5")
 
 
 def test_pp_marina_compresses_each_draw_of_a_client_anew():
@@ -152,10 +170,10 @@ def test_pp_marina_compresses_each_draw_of_a_client_anew():
     assert near(end.x, pp_marina(loop, 0.1, 6, K=90), 1e-9)
 
 
-def test_pp_marina_charges_only_drawn_clients():
+def test_pp_marina_charges_only_drawn_clients(tmp_path):
     n, m, r = N, M, 3
     method = {"name": "pp-marina", "p": 0.2, "participants": r}
-    c = logged(method, {"name": "randk", "k": 10}, rounds=60)
+    c = logged(method, tmp_path, {"name": "randk", "k": 10}, rounds=60)
     bits, calls = np.diff(c["bits_up"][1:]), np.diff(c["oracle_calls"][1:])
     most, streams, again = np.diff(c["bits_up_max"][1:]), Streams(1), 0
     for k in range(1, 60):
@@ -184,8 +202,8 @@ SENT = [
 
 @pytest.mark.parametrize("start", ["dense", "zero"])
 @pytest.mark.parametrize(("method", "bits", "calls"), SENT, ids=[m["name"] for m, _, _ in SENT])
-def test_what_a_round_sends_and_asks_for(method, bits, calls, start):
-    c = logged(method | {"start": start}, rounds=60)
+def test_what_a_round_sends_and_asks_for(method, bits, calls, start, tmp_path):
+    c = logged(method | {"start": start}, tmp_path, rounds=60)
     assert set(np.diff(c["bits_up"][1:])) == bits
     assert set(np.diff(c["oracle_calls"][1:])) == calls
     assert c["bits_up"][1] == (N * 32 * D if start == "dense" else 0)
@@ -193,7 +211,7 @@ def test_what_a_round_sends_and_asks_for(method, bits, calls, start):
 
 
 def bound(**method):
-    return set_up(table(method | {"stepsize": 0.1}, RANDK)).estimator
+    return Setup(parse(table(method | {"stepsize": 0.1}, RANDK)), MPI.COMM_SELF).estimator
 
 
 def test_parameters_of_the_theory():
@@ -221,7 +239,7 @@ def configured(name, omega, mega):
 @pytest.mark.parametrize("B", [1, 4])  # there, mega counts gradients of B samples
 @pytest.mark.parametrize("mega", [10, 50])
 @pytest.mark.parametrize("name", ["dasha-mvr", "dasha-sync-mvr", "vr-marina-online"])
-def test_published_parameters(name, mega, B):
+def test_published_parameters(name, mega, B, tmp_path):
     values, first = configured(name, D / 7 - 1, mega)
     assert first > mega or name != "dasha-mvr"
     method = {"name": name, "batch": B, "big_batch": B * mega, "first_batch": "published"}
@@ -229,10 +247,10 @@ def test_published_parameters(name, mega, B):
     used = bound(**method)
     for key, value in values.items():
         assert getattr(used, key) == pytest.approx(value, rel=1e-14)
-    assert logged(method, rounds=1)["oracle_calls"][1] == N * B * first
+    assert logged(method, tmp_path, rounds=1)["oracle_calls"][1] == N * B * first
     estimator("copy")(type("Copy", (ESTIMATORS[name],), {}))
     copy = method | {"name": "copy+gd", "estimator": "copy", "optimizer": "gd"}
-    assert logged(copy, rounds=1)["oracle_calls"][1] == N * B * first
+    assert logged(copy, tmp_path / "copy", rounds=1)["oracle_calls"][1] == N * B * first
 
 
 def test_a_round_on_the_quadratic_computes_what_is_sent(monkeypatch):
@@ -246,7 +264,7 @@ def test_a_round_on_the_quadratic_computes_what_is_sent(monkeypatch):
     method = {"name": "dasha", "start": "zero", "stepsize": 0.3}
     tables = table(method, {"name": "randk", "k": 2}, rounds=25)
     quadratic = {"name": "quadratic", "workers": 40, "dimension": 300, "noise": 0.3}
-    setup = set_up(tables | {"problem": quadratic})
+    setup = Setup(parse(tables | {"problem": quadratic}), MPI.COMM_SELF)
     for _ in range(26):
         setup.state.step(0.3)
     assert 0 < np.count_nonzero(setup.estimator.g_i) <= 25 * 2 * 40

@@ -92,6 +92,17 @@ def test_another_experiment_is_refused(tmp_path, monkeypatch):
         refused("format = 4, this run has 99")
 
 
+def test_data_that_changed_is_refused(tmp_path):
+    log, data = tmp_path / "log.h5", tmp_path / "data"
+    text = "".join(f"{'+1' if i % 2 else '-1'} 1:{i}.5 3:1\n" for i in range(12))
+    data.write_text(text)
+    tables = table(GD, rounds=3, problem={"name": "logistic", "data": str(data)})
+    run_tables(tables, log)
+    data.write_text(text.replace("3:1", "3:2", 1))
+    with pytest.raises(InputError, match="has problem identity = "):
+        run_tables(tables, log, resume=True)
+
+
 def test_a_run_that_starts_anew_forgets_old_checkpoints(tmp_path):
     log = tmp_path / "log.h5"
     run_tables(tables(13), log)

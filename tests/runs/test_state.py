@@ -51,6 +51,22 @@ def queue_check(self):
     self.queue = []
 
 
+def test_a_queue_that_is_changed_in_place_is_resumed(tmp_path):
+    """Steps with the mean of the last three messages."""
+
+    @mpisim.estimator("mine")
+    class Mine(mpisim.Estimator):
+        queue = mpisim.Shared("the last three messages")
+        check, start = queue_check, first_round()["start"]
+
+        def estimate(self, x):
+            self.queue.append(average(self, x))
+            del self.queue[:-3]
+            return sum(self.queue) / 3
+
+    assert in_two_parts(tmp_path, tables) == []
+
+
 KEY = {"__annotations__": {"share": float}, "share": 0.5}
 REFUSED = {  # what the message says, and the members of an estimator
     r"Mine: .*'queue' is a list.*`queue = Shared\(\)`": {"check": queue_check},
