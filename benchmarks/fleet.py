@@ -23,7 +23,7 @@ def main(path: str) -> None:
         for n, draws in ((1000, 1), (CLIENTS, DRAWS)):
             k = np.arange(1, ROUNDS + 1)
             bits = 1e5 * k
-            traffic = Traffic(k, 0.0 * k, n * bits, n * bits, bits, np.array([n]))
+            traffic = Traffic(k, 0.0 * k, n * bits, n * bits, bits, np.array([n]), 1.0 * n * k)
             rounds = made(traffic, 0.0 * k, 0.0 * k, None)
             start = process_time()
             for seed in range(draws):

@@ -178,8 +178,7 @@ class Costs(formatting.Listing[GroupCost]):
         super().__init__(costs_of(self._groups, targets, [self._sent, self._clock]))
 
     def _lines(self) -> tuple[list[str], list[str]]:
-        axes, modelled = [self._clock, self._sent], self._network is not None
-        notes = remarks(self._logs, self._groups, axes, modelled)
+        notes = remarks(self._logs, self._groups, [self._clock, self._sent])
         return common_title(self._groups).splitlines(), notes
 
     def _shown(self, form: str) -> formatting.Table:

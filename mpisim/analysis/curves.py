@@ -1,6 +1,6 @@
 """Turns logs into curves: the values on an axis, and mean and band over seeds.
 
-Also the lines below figures and tables about what their numbers leave out or assume.
+Also the lines below figures and tables about what their numbers leave out.
 """
 
 from __future__ import annotations
@@ -206,15 +206,6 @@ def about_seconds(logs: Sequence[Log]) -> str:
     return f"{which} had {WHY}: their seconds are not to be compared" if few else ""
 
 
-def about_model(logs: Sequence[Log]) -> str:
-    """Which logs do not say how many messages were sent, which `link_model` then assumes."""
-    older = [log.path for log in logs if "messages_up" not in log.columns]
-    if not older:
-        return ""
-    more = f" and {len(older) - 1} more" if len(older) > 1 else ""
-    return f"{older[0]}{more}: no column messages_up: assumes a message of each worker a gather"
-
-
 def about_framing(
     groups: Sequence[RunGroup], axes: Sequence[Axis] = (SENT,), how: str = "--framing includes it"
 ) -> str:
@@ -231,13 +222,10 @@ def about_framing(
     return f"framing {adds} {percent} to the {SUMMED[name]} {who}; {how}"
 
 
-def remarks(
-    logs: Sequence[Log], groups: Sequence[RunGroup], axes: Sequence[Axis], modelled: bool
-) -> list[str]:
-    """The lines below what shows runs on these axes; ``modelled``: seconds of a network."""
+def remarks(logs: Sequence[Log], groups: Sequence[RunGroup], axes: Sequence[Axis]) -> list[str]:
+    """The lines below what shows runs on these axes."""
     timed = any(axis.timed for axis in axes)
-    lines = [about_seconds(logs) * timed, about_framing(groups, axes), about_model(logs) * modelled]
-    return list(filter(None, lines))
+    return list(filter(None, [about_seconds(logs) * timed, about_framing(groups, axes)]))
 
 
 def framing_share(log: Log, axis: Axis = SENT) -> float:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mpisim.analysis.link_model import Traffic, by_row, of_method, traffic
+from mpisim.analysis.link_model import Traffic, by_row, traffic
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire
 from mpisim.comm.network import drawn_workers
@@ -162,10 +162,8 @@ def who_sent(log: Log) -> Sent | None:
     """The method's participants, or the workers whose compressor sends something.
 
     None where the numbers of messages in the log are not those of the draws: with rows of several
-    unlike rounds, an older log, or a method that draws otherwise.
+    unlike rounds, or a method that draws otherwise.
     """
-    if "messages_up" not in log.columns:
-        return None
     n, ends = log.n, log.columns["round"].astype(np.int64)
     times = np.diff(ends, prepend=0).clip(1)
     messages, up, most = (
@@ -193,7 +191,7 @@ def who_sent(log: Log) -> Sent | None:
 def _participants(log: Log) -> tuple[Senders, int, bool] | None:
     """By a key ``participants`` of the method, this number, and whether with replacement."""
     r, n = log.config.get("method", {}).get("participants"), log.n
-    replaced = of_method(log, "clients_drawn", REPLACED, "replaced")
+    replaced = log.attrs.get("clients_drawn") == REPLACED
     if not isinstance(r, int) or not 1 <= r < n + replaced:
         return None
     streams = Streams(int(log.config["run"]["seed"]))

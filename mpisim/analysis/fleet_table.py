@@ -11,7 +11,7 @@ import numpy as np
 
 from mpisim.analysis import fleet_seconds, formatting, style
 from mpisim.analysis.costs import Target
-from mpisim.analysis.curves import about_model, about_seconds
+from mpisim.analysis.curves import about_seconds
 from mpisim.analysis.fleet_rounds import rounds_of
 from mpisim.analysis.link_model import on_a_clock
 from mpisim.analysis.run_groups import common_title, group_runs
@@ -131,8 +131,7 @@ class FleetCosts(formatting.Listing[FleetCost]):
 
     def _lines(self) -> tuple[list[str], list[str]]:
         title = common_title(group_runs(self._logs, by_ranks=True)).splitlines()
-        note = LEFT_OUT * any(cost.left_out for cost in self)
-        notes = about_seconds(self._logs), about_model(self._logs), note
+        notes = about_seconds(self._logs), LEFT_OUT * any(cost.left_out for cost in self)
         return title, [*filter(None, notes)]
 
     def _shown(self, form: str) -> formatting.Table:

@@ -28,7 +28,6 @@ from mpisim.analysis.curves import Axis
 from mpisim.comm.communicators import starts, worker_ranks
 from mpisim.comm.links import Links, burst, on_wire
 from mpisim.core.errors import InputError
-from mpisim.methods.estimators import ESTIMATORS
 from mpisim.runs.log.reader import Log
 from mpisim.runs.log.schema import AT_SERVER
 
@@ -40,7 +39,7 @@ class Traffic(NamedTuple):
     bits_up, bits_down : payload and framing, summed over workers
     bits_up_max : the same, of the busiest worker of each round
     workers : of each rank, of which rank 0 is the server, shape (ranks,)
-    messages_up : sent by workers; None where that is not known: one of each worker a gather
+    messages_up : sent by workers
     receivers : of each broadcast; None for all workers
     """
 
@@ -50,7 +49,7 @@ class Traffic(NamedTuple):
     bits_down: np.ndarray
     bits_up_max: np.ndarray
     workers: np.ndarray
-    messages_up: np.ndarray | None = None
+    messages_up: np.ndarray
     receivers: int | None = None
 
 
@@ -58,10 +57,7 @@ def by_row(traffic: Traffic) -> list[np.ndarray]:
     """What each row adds to the first five fields, its exchanges, and its messages."""
     added = [np.diff(values, prepend=0.0) for values in traffic[:5]]
     times = np.maximum(added[0], 1)  # the exchange before round 0 counts as one
-    counted = traffic.messages_up
-    n = int(traffic.workers.sum())
-    messages = n * times if counted is None else np.diff(counted, prepend=0.0)
-    return [*added, times, messages]
+    return [*added, times, np.diff(traffic.messages_up, prepend=0.0)]
 
 
 def seconds(links: Links, traffic: Traffic) -> np.ndarray:
@@ -139,19 +135,11 @@ def traffic(log: Log) -> Traffic:
         bits_down=log.column("bits_down") + log.column("framing_bits_down"),
         bits_up_max=log.column("bits_up_max") + framing / log.n,
         workers=np.diff(starts(log.n, ranks, layout)),
-        messages_up=log.column("messages_up") if "messages_up" in log.columns else None,
+        messages_up=log.column("messages_up"),
         receivers=log.config.get("method", {}).get("participants") if to_some(log) else None,
     )
 
 
 def to_some(log: Log) -> bool:
     """Whether x^k is the server's, which sends it to the clients of the round alone."""
-    return of_method(log, "evaluated_at", AT_SERVER, "server_point")
-
-
-def of_method(log: Log, attribute: str, value: str, fact: str) -> bool:
-    """Whether an attribute has a value; by a ``fact`` of the class where an older log lacks it."""
-    if attribute in log.attrs:
-        return log.attrs[attribute] == value
-    name = str(log.config.get("method", {}).get("estimator"))
-    return ESTIMATORS.knows(name) and bool(getattr(ESTIMATORS[name], fact))
+    return log.attrs.get("evaluated_at") == AT_SERVER

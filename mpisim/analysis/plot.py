@@ -113,7 +113,7 @@ def draw(
         _fill(panel, drawn, axes, frame)
         style.place_legend(panel, may_grow=size is None)
     letters = int(LETTERS * figure.get_figwidth())
-    notes = remarks(logs, groups, axes, network is not None)
+    notes = remarks(logs, groups, axes)
     style.remark(figure, "\n".join(textwrap.fill(text, letters) for text in notes))
     return figure
 

@@ -124,7 +124,7 @@ def replay(log: Log, experiment: Experiment) -> list[str]:
                     raise TimeoutError(f"round {k} of {rounds[-1]} takes too long: {TOO_LONG}")
     problems = []
     for name, repeated in zip(COLUMNS, np.array(counts).T, strict=True):
-        values = log.columns.get(name, repeated)  # an older log lacks some
+        values = log.columns[name]
         if not np.array_equal(repeated, values):
             row = int(np.argmax(repeated != values))
             text = f"the log has {values[row]}, the seed gives {repeated[row]}"

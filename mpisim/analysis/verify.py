@@ -14,7 +14,7 @@ from mpisim.core.errors import InputError
 from mpisim.runs.experiment import parse
 from mpisim.runs.identity import executed_by, of_log, other_code
 from mpisim.runs.log.reader import Log, damaged
-from mpisim.runs.log.schema import CUMULATIVE, DIGEST, LEDGER, REQUIRED, SCHEMA_VERSION, older
+from mpisim.runs.log.schema import CUMULATIVE, DIGEST, LEDGER, REQUIRED, SCHEMA_VERSION
 from mpisim.runs.stop import STOPPED, Stop, diverges, stop_of
 
 
@@ -72,7 +72,7 @@ def _rounds(log: Log) -> list[str]:
 
 
 def _falls(log: Log) -> Iterator[str]:
-    for name in (name for name, *_ in CUMULATIVE if name in log.columns):
+    for name, *_ in CUMULATIVE:
         steps = np.diff(log.columns[name], prepend=0)
         if not np.all(steps >= 0):
             row = int(np.argmin(steps >= 0))
@@ -80,7 +80,7 @@ def _falls(log: Log) -> Iterator[str]:
 
 
 def _totals(log: Log) -> Iterator[str]:
-    last = {name: int(log.columns[name][-1]) for name, *_ in older(LEDGER)}
+    last = {name: int(log.columns[name][-1]) for name, *_ in LEDGER}
     most, total = last["bits_up_max"], last["bits_up"]
     if not total <= log.n * most <= log.n * total:
         yield f"bits_up_max is {most} where {log.n} workers sent {total} bits"
@@ -174,8 +174,7 @@ def _checks(log: Log, lacks: str) -> Iterator[Check]:
 
 
 def _recomputed(log: Log, lacks: str) -> Iterator[Check]:
-    here = [name for name in COLUMNS if name in log.columns]
-    text = f"{', '.join(here)}: recomputed from the seed"
+    text = f"{', '.join(COLUMNS)}: recomputed from the seed"
     if lacks:
         yield Check(f"{text}: no, {lacks}", done=False)
         return

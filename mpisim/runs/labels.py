@@ -27,7 +27,7 @@ PARAMETERS = schema.package_table(__file__, "letters.toml")
 class Labels:
     """The names in one log, which keeps those that its classes declare.
 
-    declared : see `declared`; older logs have nothing but mpisim's own names
+    declared : see `declared`; without it, names are mpisim's own
     """
 
     def __init__(self, declared: Mapping[str, Any]):
@@ -69,7 +69,7 @@ class Labels:
         """Label and letters."""
         if name in self._declared.get("compressors", {}):
             return self._declared["compressors"][name]
-        from mpisim.compressors import COMPRESSORS  # imports Numba, which new logs do not need
+        from mpisim.compressors import COMPRESSORS  # imports Numba, which logs do not need
 
         if not COMPRESSORS.knows(name):
             return name, None

@@ -21,7 +21,7 @@ from mpisim.runs import checkpoint
 from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.identity import executed_by, must_agree, of_log, require_same
 from mpisim.runs.log import journal, reader
-from mpisim.runs.log.schema import LATER, Schema, row_type
+from mpisim.runs.log.schema import Schema, row_type
 from mpisim.runs.log.untrusted import DAMAGE
 from mpisim.runs.metrics import End
 from mpisim.runs.stop import COMPLETE
@@ -175,8 +175,7 @@ class Resumption:
             if not (status in COMPLETE and ends and met in (None, log.rows - 1)):
                 return None
             x = reader.last_iterate(log.path)
-            expected = {name for name, *_ in self.schema} - (LATER - log.columns.keys())
-            columns = {name: log.columns[name] for name, *_ in self.schema if name in expected}
+            columns = {name: log.columns[name] for name, *_ in self.schema}
         except (InputError, *DAMAGE):
             return None
         stopped_by = str(log.attrs.get("stopped_by", ""))

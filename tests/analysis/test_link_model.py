@@ -53,6 +53,7 @@ def traffic(workers=(0, 2, 1)):
         bits_down=np.array([3 * 800, 3 * 800 * 3]),
         bits_up_max=np.array([1000, 1000 + 2 * 600]),
         workers=np.array(workers),
+        messages_up=np.array([3, 9]),
     )
 
 
@@ -95,6 +96,7 @@ def large(alone):
         bits_down=np.array([120_000, 360_000]),
         bits_up_max=np.array([20_000, 60_000]),
         workers=np.array([0, 2, 1]),
+        messages_up=np.array([3, 9]),
     )
 
 
@@ -134,10 +136,6 @@ def test_a_shared_link_carries_the_messages_that_are_sent():
     result = seconds(Links(up=1e7, shared=True), PP_MARINA)[-1]
     assert result == pytest.approx(by_hand / 1e7, rel=1e-12)
     assert result == pytest.approx(0.126, abs=1e-3)
-    unknown = PP_MARINA._replace(messages_up=None)  # a message of each worker
-    every = CLIENTS * (ROUNDS + 1) * 8 * 88 + CLIENTS * 3520 + ROUNDS * 2 * 320
-    old = seconds(Links(up=1e7, shared=True), unknown)[-1]
-    assert old == pytest.approx(every / 1e7, rel=1e-12) and old > 2.8
 
 
 @pytest.mark.parametrize("ranks", [False, True])
@@ -224,7 +222,7 @@ def test_seconds_after_the_fact_are_those_of_a_simulated_run(name, keys, tmp_pat
 
 @pytest.mark.parametrize("name", ["fedavg", "pp-marina"])
 def test_a_copy_of_a_method_is_modelled_as_the_method(name, tmp_path):
-    """Also where its plugin is not loaded; and logs that do not say it are those of built-ins."""
+    """Also where its plugin is not loaded."""
     path = log_of(tmp_path, name, METHODS[name])
     expected = modelled(path)
     estimator("copy")(type("Copy", (ESTIMATORS[name],), {}))
@@ -233,8 +231,6 @@ def test_a_copy_of_a_method_is_modelled_as_the_method(name, tmp_path):
     del ESTIMATORS["copy"]
     assert modelled(copied) == pytest.approx(expected, rel=1e-12)
     log, copy = read(path), read(copied)
-    for said in ("evaluated_at", "clients_drawn"):
-        del log.attrs[said]
     assert traffic_of(copy).receivers == traffic_of(log).receivers
     assert who_sent(copy).who(7).tolist() == who_sent(log).who(7).tolist()
     for one in (log, copy):

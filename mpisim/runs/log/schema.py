@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -30,7 +30,7 @@ LEDGER: list[Column] = [
     (name, np.int64, "bit" if "bits" in name else "1", text) for name, text in BITS.items()
 ]
 CUMULATIVE = LEDGER + ORACLE + TIMES
-LATER = {"messages_up"}  # columns that older logs of this version lack
+REQUIRED = ITERATE + CUMULATIVE
 
 
 def columns(reference: bool) -> list[Column]:
@@ -48,14 +48,6 @@ def worker_columns(names: Collection[str]) -> list[Column]:
     return [column for column in WORKERS if column[0] in names] + [
         (name, kind, unit, text.replace(label[6:-6], name[6:-6])) for name in shares
     ]
-
-
-def older(schema: Iterable[Column]) -> list[Column]:
-    """The columns without those in `LATER`."""
-    return [column for column in schema if column[0] not in LATER]
-
-
-REQUIRED = older(ITERATE + CUMULATIVE)
 
 
 def row_type(schema: Schema) -> np.dtype:

@@ -35,7 +35,7 @@ WALL_SECONDS = 120.0  # for a process that waits, for a disk that does not answe
 TOGETHER = 64  # files that one process reads, in far less than the seconds that it has
 CODE_BYTES = 1 << 29  # of memory that reading takes besides the content
 
-UNWRITTEN = 1 << 26  # bytes that columns may have beyond the size of a file that mpisim 1.0 grew
+UNWRITTEN = 1 << 26  # bytes that columns may have beyond the size of a file: h5repack compresses
 TOO_LONG = "what this command reads has a limit in time; MPISIM_READ_SECONDS sets a larger one"
 
 # What unexpected content raises, and with that what reading a file that has some may raise.
