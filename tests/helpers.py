@@ -63,7 +63,7 @@ def some_of(most: int, **axes: Iterable) -> Callable:
 
 def without_rehearsal(patch: pytest.MonkeyPatch) -> None:
     """Run what is charged only, for tests that count calls."""
-    patch.setattr("mpisim.runs.loop.rehearse", lambda setup: Rehearsal({}, 0.0, 0.0))
+    patch.setattr("mpisim.runs.loop.rehearse", lambda setup: Rehearsal({}, 0.0))
     patch.setattr("mpisim.comm.star.Star._rehearse", lambda star, rows: None)
 
 

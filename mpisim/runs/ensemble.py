@@ -34,8 +34,6 @@ from mpisim.runs.run_state import RunState
 from mpisim.runs.setup import Setup
 from mpisim.runs.stop import StopSignals
 
-FASTER = 2  # so many times as fast as one after the other, about
-
 
 def key_of(experiment: Experiment) -> str:
     """Equal for experiments that can advance together; empty for one that has to run alone."""
@@ -66,12 +64,10 @@ def run_together(
     ensemble = Ensemble(setups, outputs, signals)
     everyone = ensemble.members
     try:
-        alone = rehearse(setups[0])
-        times = [seconds * len(setups) / FASTER for seconds in alone[1:3]]
-        rehearsal = alone._replace(round_seconds=times[0], row_seconds=times[1])
+        rehearsal = rehearse(setups[0])
         for member in everyone:
             member.setup.clock.charge(())
-            member.record.rehearsed(0, rehearsal)
+            member.record.rehearsed(rehearsal)
         with np.errstate(over="ignore", invalid="ignore"), uncharged(ensemble.clock):
             ensemble.run()
     finally:

@@ -81,7 +81,7 @@ def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
         rehearsal = rehearse(setup)
         if setup.round.k > 0:
             setup.state.require_shapes(rehearsal.shapes)
-        record.rehearsed(setup.round.k, rehearsal)
+        record.rehearsed(rehearsal)
         # the status reports divergence
         with np.errstate(over="ignore", invalid="ignore"), uncharged(setup.clock):
             end = Loop(setup, record, signals).run()

@@ -47,7 +47,7 @@ class Output:
     side_by_side : how many runs of a sweep run at the same time
     ensemble : how many runs advance together with this one, and itself
     track : the tracker that gets the rows, too (`mpisim.runs.record`); none if empty
-    expected : called on rank 0 with the seconds that the run will take, when it has rehearsed
+    advice : whether to say where one rank would be faster, unless quiet
     """
 
     log: Path | None
@@ -62,7 +62,7 @@ class Output:
     side_by_side: int = 1
     ensemble: int = 1
     track: str = ""
-    expected: Callable[[float], None] | None = None
+    advice: bool = True
 
 
 def find_start(setup: Setup, output: Output) -> Start:
@@ -123,13 +123,11 @@ class Record:
         shown = setup.star.is_server and not output.quiet
         self.progress = Progress(setup.run.rounds) if shown else None
 
-    def rehearsed(self, first: int, rehearsal: Rehearsal) -> None:
-        """Round ``first`` is next."""
+    def rehearsed(self, rehearsal: Rehearsal) -> None:
+        """The next round is the run's first, or the one of its checkpoint."""
         self.durations.rehearsed(self._resumed)
-        run, expected = self.setup.run, self.output.expected
-        if expected is not None and self.setup.star.is_server:
-            expected(rehearsal.seconds(run.rounds - first, run.log_every or 1))
-        elif self.progress and (advice := rehearsal.advice(self.setup.star.comm.size)):
+        shown = self.progress and self.output.advice
+        if shown and (advice := rehearsal.advice(self.setup.star.comm.size)):
             report(advice)
 
     def row(self, row: Row) -> None:

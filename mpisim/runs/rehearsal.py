@@ -46,13 +46,11 @@ class Rehearsal(NamedTuple):
 
     shapes : of the state after the first round
     round_seconds : this rank's of a round, the mean over its coin
-    row_seconds : rank 0's of a row of the log
     alone_seconds : about what a round takes on one rank: what all ranks work, without exchanges
     """
 
     shapes: dict[str, tuple[int, ...] | None]
     round_seconds: float
-    row_seconds: float
     alone_seconds: float = inf
 
     def advice(self, ranks: int) -> str:
@@ -62,10 +60,6 @@ class Rehearsal(NamedTuple):
         both = self.round_seconds, self.alone_seconds
         here, alone = (f"{float(f'{1e3 * seconds:.2g}'):g} ms" for seconds in both)
         return f"without mpirun it is faster: about {alone} a round, {here} on {ranks} ranks"
-
-    def seconds(self, rounds: int, every: int) -> float:
-        """How long so many rounds take, with a row each ``every`` rounds and at the end."""
-        return rounds * self.round_seconds + (rounds // every + 1) * self.row_seconds
 
 
 def rehearse(setup: Setup) -> Rehearsal:
@@ -82,7 +76,7 @@ def rehearse(setup: Setup) -> Rehearsal:
     shapes: dict[str, tuple[int, ...] | None] = {}
     times: list[tuple[tuple[bool, float], float]] = []  # what the coin showed, seconds
     worked: list[list[float]] = []  # seconds of each phase
-    row = 0.0
+    row = 0.0  # seconds of a row of the log
     # a step may be too long
     with np.errstate(over="ignore", invalid="ignore"), uncharged(clock):
         for k in range(rounds) if rounds <= FIRST else (*range(FIRST), rounds - 1):
@@ -104,7 +98,7 @@ def rehearse(setup: Setup) -> Rehearsal:
     shown = [side for side, _ in times]
     alone = _alone(setup.star.comm.gather(worked))
     later = list(zip(shown, alone, strict=True))[1:] if alone else []  # the first one warms up
-    return Rehearsal(shapes, _mean(times[1:] or times), row, _mean(later) if later else inf)
+    return Rehearsal(shapes, _mean(times[1:] or times), _mean(later) if later else inf)
 
 
 def _alone(ranks: list[list[list[float]]] | None) -> list[float]:

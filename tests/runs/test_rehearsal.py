@@ -98,11 +98,11 @@ def test_one_rank_is_advised_where_exchanges_take_longer_than_what_is_shared():
     second[phases.COMPUTE], second[phases.COMMUNICATE] = 2.0, 6.0
     assert rehearsal._alone([[first, first], [second, second]]) == [6.0, 6.0]
     assert rehearsal._alone(None) == []
-    result = Rehearsal({}, 8e-3, 0.0, 6e-3)
+    result = Rehearsal({}, 8e-3, 6e-3)
     assert result.advice(1) == ""
     assert result.advice(2) == "without mpirun it is faster: about 6 ms a round, 8 ms on 2 ranks"
-    assert Rehearsal({}, 7e-3, 0.0, 6e-3).advice(2) == ""
-    assert "260 ms on 2 ranks" in Rehearsal({}, 0.26, 0.0, 6e-3).advice(2)
+    assert Rehearsal({}, 7e-3, 6e-3).advice(2) == ""
+    assert "260 ms on 2 ranks" in Rehearsal({}, 0.26, 6e-3).advice(2)
     for rounds in (1, 20):  # the first round warms up, and advises nothing
         tables = table({"name": "gd", "stepsize": 0.1}, rounds=rounds)
         alone = rehearse(set_up(tables))
@@ -135,7 +135,7 @@ def test_a_long_row_is_rehearsed_once(limit, rows, monkeypatch):
 
     monkeypatch.setattr("mpisim.runs.rehearsal.LONG", limit)
     before_row(monkeypatch, result.append)
-    assert rehearse(setup).row_seconds > 0
+    rehearse(setup)
     assert result == rows
 
 

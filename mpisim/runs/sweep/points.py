@@ -34,7 +34,7 @@ from mpisim.runs.stop import COMPLETE, EXIT_CODES, STOPPED
 SUMMARY = "sweep.json"
 PATIENCE_SECONDS = 60.0  # how long a sweep waits for the lock of its folder
 NAME = ".side-by-side"  # and a token
-TAKEN, EXPECTED, ENDED = ".taken", ".expected", ".json"
+TAKEN, ENDED = ".taken", ".json"
 STOP, LOCK = "stop", "lock"
 SHA256 = re.compile(r"sha256:(\w+)")  # in what a log says of its problem
 _using = partial(writing, what="cannot be used")
@@ -298,21 +298,16 @@ class Claims:
         """The points that are running or have run."""
         return self._numbers(TAKEN)
 
-    def expect(self, number: int, seconds: float) -> None:
-        """Record how long a point will take, when it has rehearsed."""
-        write_json(self.folder / f"{number}{EXPECTED}", seconds)
-
-    def expected(self, but: Collection[int]) -> dict[int, float]:
-        """How long points will take, other than those in ``but``."""
-        return self._read(EXPECTED, but)
-
     def end(self, number: int, outcome: Outcome) -> None:
         """Record how a point ended."""
         write_json(self.folder / f"{number}{ENDED}", outcome)
 
     def ended(self, but: Collection[int]) -> dict[int, Outcome]:
         """How points have ended, other than those in ``but``."""
-        return {number: Outcome(*value) for number, value in self._read(ENDED, but).items()}
+        new = sorted(self._numbers(ENDED).difference(but))
+        with _using(self.folder):
+            texts = {n: (self.folder / f"{n}{ENDED}").read_text(encoding="utf-8") for n in new}
+        return {number: Outcome(*json.loads(text)) for number, text in texts.items()}
 
     def stop(self, status: str) -> None:
         """Tell all groups to stop at the end of a round, as the run did that has this status."""
@@ -323,12 +318,6 @@ class Claims:
         with _using(self.folder), suppress(FileNotFoundError):
             return int(json.loads((self.folder / STOP).read_text(encoding="utf-8")))
         return 0
-
-    def _read(self, suffix: str, but: Collection[int]) -> dict[int, Any]:
-        new = sorted(self._numbers(suffix).difference(but))
-        with _using(self.folder):
-            texts = {n: (self.folder / f"{n}{suffix}").read_text(encoding="utf-8") for n in new}
-        return {number: json.loads(text) for number, text in texts.items()}
 
     def _numbers(self, suffix: str) -> set[int]:
         with _using(self.folder):

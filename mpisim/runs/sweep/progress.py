@@ -6,7 +6,7 @@ import io
 import math
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
@@ -21,7 +21,6 @@ from mpisim.runs.sweep.points import Claims, Group, Point, write_summary
 
 SUMMARY_SECONDS = 1.0  # between two versions of the summary, at least, while runs overlap
 SUMMARY_SHARE = 0.1  # of the time that writing it takes at most
-LONG = 60.0  # seconds; what takes longer is announced
 # Method and compressor come first in a name; the others are no setting of the run.
 ELSEWHERE = ("method.name", "compressor.name", "title", "plugin")
 LAST = ("method.stepsize", "run.seed")
@@ -87,7 +86,7 @@ class Board:
         self.live, self._clock = live, clock
         self._pace = Pace(points, group.later)
         self._ended: set[int] = set()
-        self._announced = self._unsaved = False
+        self._unsaved = False
         self._begin = clock()
         hidden = io.StringIO() if lines.quiet else stream
         self._line = StatusLine(hidden, None, self._begin)
@@ -109,8 +108,6 @@ class Board:
             self.lines.ended(number)
         self._ended |= new.keys()
         self._unsaved |= bool(new)
-        if not self._announced:
-            self._announce()
         if self._unsaved and now > self._due:
             begin = monotonic()
             with suppress(InputError):  # another sweep is writing it; there is a next time
@@ -139,19 +136,6 @@ class Board:
         text = f"{group}{done} of {statuses.total()} points done{diverged}, {running} running"
         return f"{text}, {statuses['skipped']} failed{self._pace.left(now - self._begin)}"
 
-    def _announce(self) -> None:
-        """Print how long all will take, when the first runs have rehearsed."""
-        running = self.claims.taken() - self._ended
-        seconds = self._pace.forecast(self.claims.expected(self._pace.expected), running)
-        self._announced = seconds is not None
-        if seconds is not None and seconds > LONG:
-            if self.live:
-                self._line.erase()
-            runs, at_once = len(self._pace.sizes), len(running)
-            groups = f", {at_once} at a time" if at_once > 1 and runs > 1 else ""
-            many = f"{runs} run{'s' * (runs != 1)}"
-            self.lines.say(f"about {duration(seconds)} for {many}{groups}")
-
 
 class Pace:
     """What is left of some points.
@@ -161,10 +145,7 @@ class Pace:
     """
 
     def __init__(self, points: Sequence[Point], later: float):
-        self.sizes = {point.number: point.size for point in points}
-        self.expected: dict[int, float] = {}  # seconds of runs, as they rehearsed
-        self._forecast: float | None = None
-        self._waiting, self._later = dict(self.sizes), later
+        self._waiting, self._later = {point.number: point.size for point in points}, later
         self._ran: dict[float, list[float]] = defaultdict(list)  # {size: seconds}
 
     def ran(self, number: int, seconds: float | None) -> None:
@@ -173,28 +154,14 @@ class Pace:
         if seconds is not None:
             self._ran[size].append(seconds)
 
-    def forecast(self, expected: Mapping[int, float], running: set[int]) -> float | None:
-        """The seconds of all points, if the others are like those that run; None: not yet known.
-
-        expected : seconds of runs that have rehearsed since the last call, by number
-        """
-        self.expected |= expected
-        if running and running <= self.expected.keys():
-            sizes = sum(self.sizes[number] for number in self.expected)
-            total = sum(self.expected.values()) * sum(self.sizes.values()) / sizes
-            self._forecast = total / len(self.expected)
-        return self._forecast
-
     def left(self, elapsed: float) -> str:
         """``, about 3 min 05 s left``, and with later groups, ``elapsed`` seconds after the start.
 
-        Empty if nothing is known.
+        Empty if no point has run.
         """
         ended = sum(size * len(times) for size, times in self._ran.items())
         if not ended:
-            rest = (self._forecast or 0.0) - elapsed
-            forecast = rest > 0 and len(self._waiting) == len(self.sizes)
-            return f", about {duration(rest)} left" if forecast else ""
+            return ""
         total = sum(map(sum, self._ran.values()))
         means = {size: sum(times) / len(times) for size, times in self._ran.items()}
         waiting = self._waiting.values()

@@ -9,7 +9,6 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
-from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -126,18 +125,13 @@ def run_points(
                 board.begins(point.number, len(points) - 1)
                 sweep.signals.follow(sweep.signals.watch, sweep.left())
 
-            def expect(number: int, seconds: float) -> None:
-                claims.expect(number, seconds)
-                if board is not None:
-                    board.update()
-
             quiet = board is None or sweep.lines.quiet
             runs = [
                 (one, Output(
                     Path(one.log), force=True, resume=True, accept=sweep.accept,
                     command=sweep.command, quiet=quiet or one is not point,
                     earlier=Path(one.earlier) if one.earlier else None,
-                    side_by_side=groups, expected=partial(expect, one.number),
+                    side_by_side=groups, advice=False,
                 ))
                 for one in points
             ]  # fmt: skip

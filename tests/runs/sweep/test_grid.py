@@ -226,8 +226,6 @@ def test_points_take_as_long_as_those_of_their_size():
     """Size 100 in 10 s, size 1 in 5 s: not 1/100 of it. Two at a time, so half of what is left."""
     pace = Pace(points(100, 1, 1, 100, 1), 0.0)
     assert pace.left(1.0) == ""
-    pace.forecast({0: 1.0}, {0})
-    assert pace.left(0.0) == ", about 2.0 s left" and pace.left(4.0) == ""
     pace.ran(0, 10.0)
     assert pace.left(5.0) == ", about 5.2 s left"  # 100 took 5 s, 103 are left
     pace.ran(1, 4.0)
@@ -267,22 +265,3 @@ def test_one_line_of_progress(tmp_path, capsys, follow):
     line = "1 of 5 points done (1 diverged), 2 running, 1 failed, about 5.5 s left\n"
     assert stream.getvalue() == line
     assert [p.status for p in read_summary(tmp_path)] == ["diverged", "", "", "", "skipped"]
-
-
-def test_the_time_is_announced(capsys, follow):
-    """From the rehearsals of the runs that begin: 100 and 300 s for 4 of 12, two at a time."""
-    board, claims, stream = follow(points(1, 3, 6, 2), [0.0, 5.0, 9.0, 11.0, 75.0])
-    for number in (0, 1):
-        claims.take(number)
-    claims.expect(0, 100.0)
-    board.update()  # the other one has not rehearsed
-    assert capsys.readouterr().out == ""
-    claims.expect(1, 300.0)
-    board.update()
-    assert capsys.readouterr().out == "about 10 min 00 s for 4 runs, 2 at a time\n"
-    board.update()
-    board.update()
-    assert capsys.readouterr().out == ""
-    first, second = stream.getvalue().splitlines()
-    assert first.endswith("2 running, 0 failed, about 9 min 49 s left")
-    assert second.endswith("about 8 min 45 s left")
