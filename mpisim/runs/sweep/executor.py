@@ -129,7 +129,7 @@ def _run_alone(sweep: Sweep, numbers: Sequence[int], size: int, comm: Comm) -> N
     points = [sweep.points[number] for number in numbers]
     with ExitStack() as stack:
         claims = on_first(side_of(comm), lambda: stack.enter_context(new_claims(sweep.folder)))
-        board = sweep.board(points, claims, live=False) if comm.rank == 0 else None
+        board = sweep.board(points, claims) if comm.rank == 0 else None
         run_points(sweep, points, claims, 1, size, comm, board)
         if board is not None:
             board.close()
@@ -150,8 +150,7 @@ def _run_groups(sweep: Sweep, numbers: Sequence[int], size: int, groups: int, co
         machines = side.allgather([(here().machine, available_memory())] if leads else [])
         free, board = share([*chain(*machines)]), None
         if comm.rank == 0:
-            board = sweep.board(points, claims)
-            sweep.lines.say(f"{len(points)} points to run, {groups} at a time")
+            board = sweep.board(points, claims, groups)
         most = on_first(side, lambda: limits(points, groups, free, sweep.lines.say))
         update = board.update if board else no_signal
         watch = Watch(claims, update, os.getppid()) if group.rank == 0 else no_signal
@@ -187,7 +186,7 @@ def _run_in_processes(sweep: Sweep, numbers: Sequence[int], jobs: int) -> None:
     context, jobs = multiprocessing.get_context("fork"), min(jobs, len(points))
     sweep.signals.follow(no_signal, GO_ON)
     with new_claims(sweep.folder) as claims:
-        board, processes = sweep.board(points, claims), []
+        board, processes = sweep.board(points, claims, jobs), []
         for limit in limits(points, jobs, available_memory(), sweep.lines.say):
             fitting = [point for point in points if point.bytes <= limit]
             words = sweep, fitting, claims, jobs, os.getpid()

@@ -74,9 +74,11 @@ class Sweep:
         alike = Counter(point.alike for point in points if point.alike and is_fresh(point))
         return sum(count for count in alike.values() if count > 1)
 
-    def board(self, points: Sequence[Point], claims: Claims, live: bool = True) -> Board:
-        """The display of these points."""
-        return Board(self.folder, points, claims, self.lines, self.group, live)
+    def board(self, points: Sequence[Point], claims: Claims, groups: int = 0) -> Board:
+        """The display of points that so many groups run side by side; 0: one after the other."""
+        if groups:
+            self.lines.say(f"{len(points)} points to run, {groups} at a time")
+        return Board(self.folder, points, claims, self.lines, self.group, live=groups > 0)
 
     def stopped(self) -> str:
         """The status of a run that a signal has stopped; empty if there is none."""

@@ -62,7 +62,9 @@ def test_processes_write_the_same_logs(tmp_path):
     result = require_complete(tmp_path / "jobs", alone)
     assert Counter(p.status for p in result) == {"done": 6, "skipped": 6}
     log = next(point.log for point in result if point.status == "done")
-    assert attributes(log)["side_by_side"] == min(len(os.sched_getaffinity(0)), 12)
+    at_once = min(len(os.sched_getaffinity(0)), 12)
+    assert attributes(log)["side_by_side"] == at_once
+    assert output.startswith(f"12 points to run, {at_once} at a time\n")
     assert re.search(r"^\[1/12\] \S.* (k=|seed )\d+: done in ", output, re.MULTILINE)
     assert output.count("compressor.k: 1000 is not allowed") == 1
     assert "12 points: 6 done, 6 skipped; 0 of them complete before" in output
