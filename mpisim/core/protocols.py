@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from math import inf
 from typing import ClassVar, Literal, Protocol
 
@@ -65,7 +66,7 @@ class ClosedForm:
     """Smoothness constants that a problem has in closed form: sharp, or bounds.
 
     L_i (n,), L, L_plus, L_pm, mu: as in `mpisim.theory.smoothness.Constants`; mu_i: the
-    least of the f_i's, 0 if it is not known; source: where it is proved that they are sharp.
+    least of the f_i's, 0 if it is not known; source: of those that are sharp, by name, why.
     """
 
     L_i: np.ndarray
@@ -74,7 +75,7 @@ class ClosedForm:
     L_pm: float
     mu: float
     mu_i: float = 0.0
-    source: str = ""
+    source: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 class Objective(Protocol):

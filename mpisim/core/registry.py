@@ -10,7 +10,8 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from inspect import isfunction, signature
+from inspect import getattr_static, signature
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from mpisim.core.errors import InputError, import_failure
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+METHODS = (FunctionType, classmethod, staticmethod)
 GROUP = "mpisim.plugins"  # entry points of packages: each names a module, which registers things
 
 
@@ -104,7 +106,7 @@ def registered(kinds: MutableMapping[str, T], name: str) -> Callable[[T], T]:
     """
 
     def register(made: Any) -> Any:
-        _require_properties(made)
+        _require_values(made)
         methods = {name: getattr(made, name) for name in getattr(made, "__abstractmethods__", ())}
         if methods:
             given = {name: ", ".join(signature(one).parameters) for name, one in methods.items()}
@@ -116,12 +118,19 @@ def registered(kinds: MutableMapping[str, T], name: str) -> Callable[[T], T]:
     return register
 
 
-def _require_properties(cls: Any) -> None:
-    """`InputError` for a method under a name that is a value of a base class."""
-    methods = {name for name, member in vars(cls).items() if isfunction(member)}
-    for base in getattr(cls, "__mro__", ())[1:]:
-        for name in methods & vars(base).keys():
-            if not callable(getattr(base, name)):
+def of_mpisim(cls: type) -> bool:
+    """Whether a class is not a plugin's."""
+    return cls.__module__.partition(".")[0] == "mpisim"
+
+
+def _require_values(cls: Any) -> None:
+    """`InputError` for a plugin's method under a name that has a value in a class of mpisim's."""
+    if not isinstance(cls, type) or of_mpisim(cls):
+        return
+    for base in filter(of_mpisim, cls.__mro__):
+        values = [name for name in vars(base) if not callable(getattr(base, name))]
+        for name in [*values, *vars(base).get("__annotations__", ())]:
+            if isinstance(getattr_static(cls, name, None), METHODS) and not name.startswith("__"):
                 where = f"{cls.__module__}.{cls.__qualname__}.{name}"
                 raise InputError(f"{where}: is a value, and no method; write @property above it")
 

@@ -135,13 +135,14 @@ class Problem(Spec, ABC):
     def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
         """Prepare workers first, ..., first + count - 1 of n.
 
-        Set all attributes but the keys and ``seed``.
+        Set all attributes but the keys and `seed`.
         """
 
     def loaded(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> Self:
         """A copy on which `load` was called with these arguments."""
         made = self.thawed()
-        made.seed = seed
+        if "seed" not in getattr(self, "__dataclass_fields__", ()):
+            vars(made)["seed"] = seed
         made.load(n, first, count, seed, dtype)
         return made
 

@@ -25,6 +25,13 @@ from mpisim.problems.base import problem
 from mpisim.problems.design import NO_SUCH_ROW
 from mpisim.problems.explicit import ExplicitProblem, LazyGradients
 
+SOURCES = {  # of the closed forms
+    "L_i": "largest |eigenvalue| of A_i: closed form",
+    "L": "closed form, PermK paper, Theorem 3",
+    "L_plus": "closed form, PermK paper, Theorem 3",
+    "L_pm": "closed form, PermK paper, Theorem 3 and Example 3",
+    "mu": "lambda_min(mean A_i): closed form",
+}
 SCALARS = 4  # float64 numbers that each rank holds for every worker
 
 
@@ -253,7 +260,7 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
             L_pm=float(t.std()) * max(self.theta),
             mu=float(mean.min()),
             mu_i=float(ends.min()),
-            source="closed form, PermK paper, Theorem 3 and Example 3",
+            source=SOURCES,
         )
 
     def sample_norms(self) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 
 from mpisim.core.arrays import is_tensor
 from mpisim.core.errors import InputError
+from mpisim.core.registry import of_mpisim
 from mpisim.methods.estimators.base import Estimator
 from mpisim.runs.metrics import Metric
 from mpisim.theory.setting import Setting, Step
@@ -19,7 +20,7 @@ from mpisim.theory.tables import Case, Guarantee
 
 def is_plugin(part: object) -> bool:
     """Whether a part's class is not one of mpisim's."""
-    return type(part).__module__.partition(".")[0] != "mpisim"
+    return not of_mpisim(type(part))
 
 
 def estimate(estimator: Estimator, name: str, x: Any) -> Any:

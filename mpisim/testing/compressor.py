@@ -108,15 +108,20 @@ def charged(compressor: Compressor, v: np.ndarray) -> None:
     bits, encoded = message.payload_bits, packed.payload_bits
     demand(np.array_equal(bits, encoded), f"payload_bits {bits}, but encode() charges {encoded}")
     sent = 8 * np.asarray(packed.sizes)
-    # framing: a flag bit and 7 of padding, for each part, and the sizes of parts
-    carried: Any = getattr(message, "inner", message)
-    most = 8 * (len(getattr(carried, "parts", "1")) + getattr(carried.form, "head", 0))
-    for i in np.flatnonzero((sent < bits) | (sent - bits > most)):
+    for i in np.flatnonzero((sent < bits) | (sent - bits > _framing(message))):
         raise Broken(f"payload_bits has {bits[i]} bits for a message of {sent[i]} bits")
     paper = compressor.paper_bits(message)
     right = np.shape(paper) == (len(v),) and not np.any(np.asarray(paper) < 0)
     allowed = f"a number >= 0 for each of {len(v)} workers"
     demand(right, f"paper_bits is {paper!r}; it must have {allowed}")
+
+
+def _framing(message: Any) -> int:
+    """Bits at most: a flag and 7 of padding for each part of a message, and the sizes of parts."""
+    if hasattr(message, "inner"):
+        return _framing(message.inner)
+    parts = getattr(message, "parts", ())
+    return 8 * getattr(message.form, "head", 0) + sum(map(_framing, parts)) if parts else 8
 
 
 def form_sizes(compressor: Compressor, v: np.ndarray) -> None:

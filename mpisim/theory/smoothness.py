@@ -179,18 +179,20 @@ def _strong_convexity(problem: Objective, star: Collective, smooth: float):
 
 
 def _closed_form(problem: Objective, constants: ClosedForm, star: Collective) -> Constants:
-    sharp = bool(constants.source)
-    closed = constants.source or f"closed_form of {problem.name!r}", sharp
-    of_samples = constants.L_i, "L_i: a worker has one sample", sharp
+    def closed(name: str) -> tuple[str, bool]:
+        why = constants.source.get(name, f"closed_form of {problem.name!r}")
+        return why, name in constants.source
+
+    of_samples = constants.L_i, "L_i: a worker has one sample", closed("L_i")[1]
     if star.all_workers(problem.rows[:, None].astype(np.float64)).max() > 1:
         of_samples = star.all_workers(_sample_norms(problem)), "max_j L_ij", False
     return _constants(
-        L_i=(constants.L_i, *closed),
-        L=(constants.L, *closed),
-        L_plus=(constants.L_plus, *closed),
-        L_pm=(constants.L_pm, *closed),
+        L_i=(constants.L_i, *closed("L_i")),
+        L=(constants.L, *closed("L")),
+        L_plus=(constants.L_plus, *closed("L_plus")),
+        L_pm=(constants.L_pm, *closed("L_pm")),
         cal_L_i=of_samples,
-        mu=(constants.mu or None, *closed),
+        mu=(constants.mu or None, *closed("mu")),
     )
 
 

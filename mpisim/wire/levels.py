@@ -88,14 +88,15 @@ class LevelsForm(Form):
     def pack(self, norms: np.ndarray, levels: np.ndarray) -> Levels:
         """The message with these norms, shape (workers, B), and levels, shape (workers, d).
 
-        `round_scales` rounds norms. Levels below one that is not finite are 0.
+        `round_scales` rounds norms. Levels of one that is 0 or not finite become 0.
         `InputError` for a level that is not a whole number within `limits`.
         """
         norms = round_scales(np.asarray(norms, np.float64), self.precision.wire)
         norms = norms.reshape(self.workers, self.norms)
-        finite = np.isfinite(norms)
-        levels = np.where(np.repeat(finite, np.diff(self.starts), axis=1), levels, 0)
-        wrong = ~((np.abs(levels) <= self.limits) & (levels == np.rint(levels)))
+        positive = np.isfinite(norms) & (norms > 0)
+        levels = np.where(np.repeat(positive, np.diff(self.starts), axis=1), levels, 0)
+        within = (-self.limits <= levels) & (levels <= self.limits)
+        wrong = ~(within & (levels == np.rint(levels)))
         if wrong.any():
             allowed = f"whole numbers, at most ceil(s) = {self.top} in size"
             raise InputError(f"LevelsForm.pack: a level is {levels[wrong][0]}; allowed: {allowed}")

@@ -217,7 +217,7 @@ def _pack_signs(form: SignsForm, scales: np.ndarray, v: torch.Tensor) -> Message
     ones = torch.ones((len(v), -(-form.d // 8) * 8), dtype=torch.uint8, device=v.device)
     ones[:, : form.d] = v < 0
     bits = ((ones.view(torch.int64) * GATHER >> 56) & 0xFF).to(torch.uint8)
-    host = Signs(form, scales.reshape(-1, form.layers), to_host(bits))
+    host = Signs(form, scales, to_host(bits))
     return Scattered(host, v.device, [bits])
 
 

@@ -73,7 +73,8 @@ class SignsForm(Form):
 
         ``v`` may be a tensor.
         """
-        scales = round_scales(np.asarray(scales, np.float64), self.precision.wire)
+        scales = np.asarray(scales, np.float64).reshape(self.workers, self.layers)
+        scales = round_scales(scales, self.precision.wire)
         if not isinstance(v, np.ndarray):
             return pack_tensors(self, scales, v)
         bits = np.empty((len(v), -(-self.d // 8)), np.uint8)
@@ -81,7 +82,7 @@ class SignsForm(Form):
             part = v[:, start : start + STRETCH]
             bits[:, start // 8 : (start + STRETCH) // 8] = np.packbits(part < 0, axis=1)
         bits[:, -1] |= self.padding
-        return Signs(self, scales.reshape(-1, self.layers), bits)
+        return Signs(self, scales, bits)
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Signs:
         data, _ = checked(self, data, sizes)

@@ -12,6 +12,7 @@ from mpisim.compressors.rank import nearly_square
 from mpisim.core.errors import InputError
 from mpisim.core.numerics.eigen import packed, triangle_size, unpacked
 from mpisim.testing import assert_all, compressor_checks
+from mpisim.testing.compressor import charged
 from tests.compressors.cases import DOUBLE, SINGLE, draw
 from tests.helpers import some_of
 from tests.wire.messages import contents
@@ -71,6 +72,11 @@ def test_every_compressor_layer_by_layer(inner, layers, precision, m):
 def test_a_key_must_fit_the_smallest_layer():
     with pytest.raises(InputError, match=r"compressor\.inner\.k: 5 is not allowed; .* d = 4"):
         by_layer({"name": "topk", "k": 5}, (9, 4))
+
+
+def test_parts_within_parts_have_sizes_of_their_own():
+    quic = {"name": "quic-fl", "bits": 3, "p": 0.2, "codec": "entropy"}
+    charged(by_layer(quic, (30, 20)), np.random.default_rng(1).standard_normal((3, 50)))
 
 
 SHAPES = [((7, 4),), ((4, 7),), ((12, 5), (5, 12)), ((6, 6), (1, 9), (3, 8)), ((1, 5),)]

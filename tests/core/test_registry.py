@@ -164,12 +164,18 @@ def test_a_name_that_is_taken_is_one_line(install, names, message):
 
 
 def test_a_property_without_its_decorator_is_one_line():
-    members = {"omega": lambda self: 1.0, "compress": None, "form": None}
-    with pytest.raises(
-        InputError, match=r"Mine\.omega: is a value, and no method; write @property"
-    ):
-        mpisim.compressor("mine")(type("Mine", (mpisim.Compressor,), members))
+    """Also of a mixin; what is none of mpisim's may be a method."""
+    shared = {"compress": None, "form": None}
+    mixin = type("Mixin", (), {"omega": lambda self: 1.0})
+    made = type("Mine", (mpisim.Compressor,), shared | {"omega": mixin.omega})
+    for cls in (made, type("Mine", (mixin, mpisim.Compressor), shared)):
+        with pytest.raises(InputError, match=r"Mine\.omega: is a value, and no method; write"):
+            mpisim.compressor("mine")(cls)
+    with pytest.raises(InputError, match=r"Mine\.columns: is a value, and no method; write"):
+        mpisim.metric("mine")(type("Mine", (mpisim.Metric,), {"columns": lambda self: ()}))
     assert "mine" not in COMPRESSORS
+    hooks = type("Hooks", (), {"hook": None})
+    mpisim.compressor("mine")(type("Mine", (hooks, mpisim.Compressor), shared | {"hook": print}))
 
 
 def test_other_spellings():

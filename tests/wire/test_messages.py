@@ -101,10 +101,18 @@ def test_levels_are_packed_from_norms_and_numbers_of_any_type():
     assert np.isnan(decoded[1:]).all()
     assert np.isnan(message.total()).all()
     assert np.isnan(direct.total()).all()  # an integer made of NaN is not looked up
-    for bad in (4.0, 0.5, np.nan, np.inf):
-        levels[0, 2] = bad
+    for bad in (4.0, 0.5, np.nan, np.inf, np.int32(-(2**31)), np.int8(-128)):
+        other = np.zeros((3, 40), np.asarray(bad).dtype)
+        other[0, 2] = bad
         with pytest.raises(InputError, match=f"a level is {bad}; allowed: whole numbers, at most"):
-            form.pack(norms, levels)
+            form.pack(norms, other)
+
+
+def test_levels_of_a_norm_that_is_zero_on_the_wire_are_zeros():
+    form = LevelsForm.uniform(40, 2, SINGLE, 2.5)
+    message = form.pack(np.array([1e-60, 0.0]), np.full((2, 40), [[2.0], [np.nan]]))
+    packed = message.encode()
+    assert not form.decode(packed.data, packed.sizes).decoded().any()
 
 
 def test_scales_of_signs_are_rounded_to_the_wire():
