@@ -81,7 +81,6 @@ def draw(
     where, best : which runs, as in `mpisim.analysis.log_files.selected`
     """
     style.check_installed()
-    logs = selected(logs, where, best)
     log_x = not (x == "round" if linear_x is None else linear_x)
     axes = Axis(x, log_x, per_worker, framing), Axis(y, not linear_y, per_worker, framing)
     if framing and not {x, y} & FRAMING.keys():
@@ -95,6 +94,7 @@ def draw(
     limits, texts = {"x": xlim, "y": ylim}, {"xlabel": xlabel, "ylabel": ylabel, "title": title}
     frame = _frame(limits, texts, axes)
     timed = any(axis.timed for axis in axes)
+    logs = selected(logs, where, best, timed)
     groups = group_runs(logs, by_ranks=timed)
     curves = [over_seeds(group.logs, *axes) for group in groups]
     if len(groups) > MOST:
