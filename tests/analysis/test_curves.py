@@ -67,6 +67,14 @@ def test_the_mean_has_every_row_also_where_x_stands_still(make_log):
     np.testing.assert_allclose(curve.y, np.exp(-0.2 * np.arange(51)), rtol=1e-12)
 
 
+def test_runs_have_no_mean_over_a_column_that_falls(make_log, tmp_path, command):
+    logs = [make_log(seed=s, columns={"loss": 1 / (1 + s * np.arange(51))}) for s in (1, 2)]
+    line = command("plot", *logs, "--x", "loss", "-o", tmp_path / "f.png", code=2)
+    assert "--x: loss falls, so runs have no mean over it; draw one seed, or over a" in line
+    loss = Axis("loss", log=True)
+    assert len(over_seeds(read_all(logs[:1]), loss, Y).x) == 51
+
+
 def test_points_that_cannot_be_shown_are_left_out(make_log):
     values = np.array([1.0, 0.0, np.nan, -1.0, np.inf, 0.5])
     log = read(make_log(rounds=5, columns={"grad_norm_sq": values}))
