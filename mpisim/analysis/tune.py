@@ -220,6 +220,9 @@ def _lacks(out: str) -> bool:
 def _score(log: Log, rule: Criterion) -> float:
     values = Axis(rule.column, log=False).values(log)  # a worker's share of bits
     values = values[int(BURN_IN * len(values)) :] if rule.mean else values[-1:]
+    if rule.logarithm and values.min() < 0:
+        why = f"{rule.column} falls to {values.min():.6g} and has no log10"
+        raise InputError(f"criterion: {log.path}: {why}; it must stay >= 0, or choose loss")
     return float(np.mean(np.log10(np.maximum(values, TINY)) if rule.logarithm else values))
 
 
