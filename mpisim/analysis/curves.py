@@ -14,6 +14,7 @@ import numpy as np
 from mpisim.analysis.formatting import TABLES
 from mpisim.analysis.run_groups import RunGroup, one_setting
 from mpisim.core.errors import InputError
+from mpisim.core.terminal import report
 from mpisim.runs.log.reader import Log
 
 # Labels of the axes of columns that are summed over workers, and of others; what framing belongs to
@@ -113,6 +114,18 @@ class Curve(NamedTuple):
     y: np.ndarray
     low: np.ndarray | None = None
     high: np.ndarray | None = None
+
+
+def begun(logs: Sequence[Log]) -> list[Log]:
+    """The logs with a round to draw; a line on standard error names each other one.
+
+    All of them where none has a round.
+    """
+    kept = [log for log in logs if log.rows > 1]
+    for log in logs if kept else ():
+        if log.rows < 2:
+            report(f"mpisim: passed over: {log.path}: has no round to draw")
+    return kept or list(logs)
 
 
 def points(log: Log, x: Axis, y: Axis) -> tuple[np.ndarray, np.ndarray, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 
 from mpisim.analysis import costs, log_files
 from mpisim.analysis.costs import Target
-from mpisim.analysis.curves import about_framing, about_seconds
+from mpisim.analysis.curves import about_framing, about_seconds, begun
 from mpisim.analysis.formatting import TABLES, rendered
 from mpisim.analysis.labels import settings, several
 from mpisim.analysis.log_files import Logs, PathLike
@@ -74,9 +75,12 @@ def report(
     sections, x, y = sections_of(logs), x_axes(logs, on), y_axes(logs)
     data = {n: [described(axis, logs) for axis in axes] for n, axes in (("x", x), ("y", y))}
     data["sections"] = []
+    tables = []
     for name, groups in sections.items():
         fleet = choices(groups, of_clients, _targets(groups, wanted))
-        data["sections"].append({"name": name, "curves": curves(groups, x, y), "fleets": fleet})
+        drawn = [dataclasses.replace(group, logs=begun(group.logs)) for group in groups]
+        data["sections"].append({"name": name, "curves": curves(drawn, x, y), "fleets": fleet})
+        tables.append(_section(groups, wanted) | {"bars": _bars(drawn)})
     embedded = json.dumps(data, separators=(",", ":"), allow_nan=False)
     text = rendered(
         "report.html",
@@ -89,7 +93,7 @@ def report(
         remark=about_seconds(logs),
         refused=refused,
         settings=settings(log.config for log in logs),
-        sections=[_section(groups, wanted) for groups in sections.values()],
+        sections=tables,
         phases=COLOURS,
         runs=run_list(folder, logs),
         provenance=provenance(logs),
@@ -159,7 +163,6 @@ def _section(groups: Sequence[RunGroup], targets: Sequence[Target]) -> dict[str,
     return {
         "costs": costs.shown(costs.costs_of(able, chosen)),
         "remark": about_framing(groups, how="an axis of the curves includes it"),
-        "bars": _bars(groups),
     }
 
 

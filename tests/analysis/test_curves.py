@@ -264,6 +264,17 @@ def test_bars_are_stacked_means_over_seeds(make_log):
     assert [text.get_text() for text in legend.get_texts()] == list(PHASES)
 
 
+def test_a_run_that_has_not_begun_is_left_out(make_log, capfd):
+    """It may have sent nothing, which no logarithmic axis can show."""
+    waiting = make_log(seed=3, rounds=0, columns={"bits_up": np.zeros(1)})
+    logs = [make_log(), make_log(seed=2), waiting]
+    for x in ("bits_up", "round"):
+        assert len(panel(logs, x=x).lines[0].get_xdata()) == 51
+    assert widths(draw(logs)).shape == (8, 1)
+    line = f"mpisim: passed over: {waiting}: has no round to draw\n"
+    assert capfd.readouterr().err == 3 * line
+
+
 def test_a_log_without_a_round_is_one_line(make_log):
     columns = {"round": np.zeros(1), "loss": np.ones(1)}
     with pytest.raises(InputError, match=r"log1\.h5: no round to draw; the log has 1 rows"):
