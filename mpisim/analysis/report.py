@@ -19,7 +19,7 @@ from mpisim.analysis.formatting import TABLES, rendered
 from mpisim.analysis.labels import settings, several
 from mpisim.analysis.log_files import Logs, PathLike
 from mpisim.analysis.plot import COLOURS, UNITS, per_round, unit_of
-from mpisim.analysis.report_data import choices, curves, described, x_axes, y_axes
+from mpisim.analysis.report_data import choices, curves, described, with_columns, x_axes, y_axes
 from mpisim.analysis.results import commit_text, machine
 from mpisim.analysis.run_groups import RunGroup, group_runs, workers_text
 from mpisim.analysis.show import run_list
@@ -157,11 +157,8 @@ def provenance(logs: Sequence[Log]) -> list[tuple[str, str]]:
 def _section(groups: Sequence[RunGroup], targets: Sequence[Target]) -> dict[str, Any]:
     """The tables of one problem."""
     chosen = _targets(groups, targets)
-    needed = {"round", "bits_up", "seconds", *(target.y for target in chosen)}
-    begun = [(group, [log for log in group.logs if log.rows]) for group in groups]
-    able = [g for g, logs in begun if logs and all(log.has(n) for log in logs for n in needed)]
     return {
-        "costs": costs.shown(costs.costs_of(able, chosen)),
+        "costs": costs.shown(costs.costs_of(with_columns(groups, chosen), chosen)),
         "remark": about_framing(groups, how="an axis of the curves includes it"),
     }
 

@@ -102,6 +102,13 @@ def test_the_reader_chooses_clients_deadline_and_target(make_log, write):
         assert not expected
 
 
+def test_a_problem_without_the_column_of_a_target_has_no_choices(make_log, write):
+    text = read(make_log(columns={"test_accuracy": np.linspace(0, 1, 51)})).attrs["config"]
+    make_log(attrs={"config": text.replace("mushrooms", "a9a")})
+    _, data = write("--fleet=1mbit", "--target=test_accuracy=0.5")
+    assert [bool(section["fleets"]) for section in data["sections"]] == [False, True]
+
+
 def test_nothing_is_loaded_and_what_scrolls_can_be_reached_with_the_keyboard(make_log, write):
     make_log()
     text, _ = write("--fleet=1mbit")
