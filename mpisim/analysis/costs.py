@@ -24,6 +24,7 @@ from mpisim.runs.stop import COMPLETE
 SECONDS = Axis("seconds", log=True)  # measured
 FORM = re.compile(r"\s*(?P<y>[^<>=\s]+)\s*(?P<sign><=|>=|=)\s*(?P<level>[^<>=\s]+)\s*")
 COSTS = ("round", "bits_per_worker", "seconds")
+ROUNDING = 1e-12
 LONG = 1e4  # from here on numbers are shown without a fraction
 
 
@@ -95,9 +96,12 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, values: np.ndarray) -> Spread:
-        """The spread of values (runs,)."""
+        """The spread of values (runs,); a deviation of less than `ROUNDING` of the mean is 0."""
+        mean = float(np.mean(values))
         deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
-        return cls(float(np.mean(values)), deviation, float(np.median(values)))
+        if deviation is not None and deviation < ROUNDING * abs(mean):
+            deviation = 0.0
+        return cls(mean, deviation, float(np.median(values)))
 
 
 class GroupCost(NamedTuple):

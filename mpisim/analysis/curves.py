@@ -14,6 +14,7 @@ import numpy as np
 from mpisim.analysis.formatting import TABLES
 from mpisim.analysis.run_groups import RunGroup, one_setting
 from mpisim.core.errors import InputError
+from mpisim.core.terminal import report
 from mpisim.runs.log.reader import Log
 
 # Labels of the axes of columns that are summed over workers, and of others; what framing belongs to
@@ -115,6 +116,18 @@ class Curve(NamedTuple):
     high: np.ndarray | None = None
 
 
+def begun(logs: Sequence[Log]) -> list[Log]:
+    """The logs with a round to draw; a line on standard error names each other one.
+
+    All of them where none has a round.
+    """
+    kept = [log for log in logs if log.rows > 1]
+    for log in logs if kept else ():
+        if log.rows < 2:
+            report(f"mpisim: passed over: {log.path}: has no round to draw")
+    return kept or list(logs)
+
+
 def points(log: Log, x: Axis, y: Axis) -> tuple[np.ndarray, np.ndarray, float]:
     """The points of a log that the axes can show, and the y that holds left of the first one.
 
@@ -168,7 +181,7 @@ def over_seeds(logs: Sequence[Log], x: Axis, y: Axis, over: Collection[str] = ()
         return Curve(*runs[0][:2])
     to_x, to_y = (np.log if axis.log else np.asarray for axis in (x, y))
     from_y = np.exp if y.log else np.asarray
-    grid = common_grid([xs for xs, *_ in runs], x.log)
+    grid = common_grid([xs for xs, *_ in runs], x)
     at = to_x(grid)
     rows = [
         to_y(ys)  # of equal x, which may stand still, interpolation would drop rows
@@ -180,17 +193,21 @@ def over_seeds(logs: Sequence[Log], x: Axis, y: Axis, over: Collection[str] = ()
     return Curve(grid, from_y(mean), from_y(mean - spread), from_y(mean + spread))
 
 
-def common_grid(xs: list[np.ndarray], log: bool) -> np.ndarray:
+def common_grid(xs: list[np.ndarray], axis: Axis) -> np.ndarray:
     """The x of all runs if these are equal; else an even grid.
 
-    The grid begins where the first run begins, and ends where the first run ends.
+    The grid begins where the first run begins, and ends where the first run ends. `InputError` for
+    an x that falls, of which a run may have several y.
     """
     if all(np.array_equal(x, xs[0]) for x in xs[1:]):
         return xs[0]
+    if any((np.diff(x) < 0).any() for x in xs):
+        allowed = "draw one seed, or over a column that never falls, such as round"
+        raise InputError(f"--x: {axis.name} falls, so runs have no mean over it; {allowed}")
     first, last = min(x[0] for x in xs), min(x[-1] for x in xs)
     if first >= last:
         return np.array([first])
-    return (np.geomspace if log else np.linspace)(first, last, GRID_POINTS)
+    return (np.geomspace if axis.log else np.linspace)(first, last, GRID_POINTS)
 
 
 def oversubscribed(logs: Iterable[Log]) -> bool:

@@ -149,20 +149,24 @@ def _rank(value: Any) -> tuple[int, float, str]:
 
 
 def selected(
-    logs: Sequence[Log], where: str | Sequence[str] = (), best: bool | str | None = None
+    logs: Sequence[Log],
+    where: str | Sequence[str] = (),
+    best: bool | str | None = None,
+    by_ranks: bool = True,
 ) -> list[Log]:
     """The logs that meet all conditions; with ``best`` only those of the best step of each setting.
 
     where : ``compressor.k == 10``, ``method.name != gd``, ``status == done``; a run that lacks the
         key does not meet it
     best : a rule of `mpisim.analysis.tune.CRITERIA`; True is the usual one
+    by_ranks : whether seconds are shown, so that other ranks are other settings
 
     `InputError` for a condition that cannot be read, and where no log is left.
     """
     kept = list(logs)
     for text in [where] if isinstance(where, str) else where:
         kept = _meeting(text, kept)
-    return _best(kept, DEFAULT if best is True else best) if best else kept
+    return _best(kept, DEFAULT if best is True else best, by_ranks) if best else kept
 
 
 def _meeting(text: str, logs: list[Log]) -> list[Log]:
@@ -199,10 +203,11 @@ def _meets(value: Any, sign: str, wanted: str) -> bool:
     return SIGNS[sign](*numbers) if len(numbers) == 2 else SIGNS[sign](str(value), wanted)
 
 
-def _best(logs: list[Log], criterion: str) -> list[Log]:
+def _best(logs: list[Log], criterion: str, by_ranks: bool) -> list[Log]:
     kept: set[str] = set()
-    longest = [log for group in group_runs(logs) for log in group.logs]  # not a smaller budget's
-    for setting in ranked(longest, criterion):
+    groups = group_runs(logs, by_ranks)
+    longest = [log for group in groups for log in group.logs]  # not a smaller budget's
+    for setting in ranked(longest, criterion, by_ranks):
         steps = setting.candidates
         chosen = setting.best or (steps[0] if len(steps) == 1 else None)
         if chosen is None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import style
-from mpisim.analysis.curves import FRAMING, Axis, Curve, about_seconds, over_seeds, remarks
+from mpisim.analysis.curves import FRAMING, Axis, Curve, about_seconds, begun, over_seeds, remarks
 from mpisim.analysis.link_model import over_seconds
 from mpisim.analysis.log_files import selected
 from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
@@ -81,7 +81,6 @@ def draw(
     where, best : which runs, as in `mpisim.analysis.log_files.selected`
     """
     style.check_installed()
-    logs = selected(logs, where, best)
     log_x = not (x == "round" if linear_x is None else linear_x)
     axes = Axis(x, log_x, per_worker, framing), Axis(y, not linear_y, per_worker, framing)
     if framing and not {x, y} & FRAMING.keys():
@@ -95,6 +94,7 @@ def draw(
     limits, texts = {"x": xlim, "y": ylim}, {"xlabel": xlabel, "ylabel": ylabel, "title": title}
     frame = _frame(limits, texts, axes)
     timed = any(axis.timed for axis in axes)
+    logs = begun(selected(logs, where, best, timed))
     groups = group_runs(logs, by_ranks=timed)
     curves = [over_seeds(group.logs, *axes) for group in groups]
     if len(groups) > MOST:
@@ -218,12 +218,12 @@ def draw_bars(
     """A matplotlib figure of the mean seconds of a round, by phase, of the runs.
 
     What is spent before round 0 is left out. Runs that differ only in the seed make one bar, their
-    mean. ``size`` is (width, height) in inches. Raises `InputError` for a log that has no round.
+    mean. ``size`` is (width, height) in inches. Raises `InputError` where no log has a round.
     """
     style.check_installed()
     check_size(size)
     check_text("--title", title)
-    groups = group_runs(logs, by_ranks=True)
+    groups = group_runs(begun(logs), by_ranks=True)
     seconds = [np.mean([per_round(log) for log in group.logs], axis=0) for group in groups]
     title = style.with_formulas(common_title(groups)) if title is None else title
     height = AROUND + BAR * len(groups) + LINE * title.count("\n")

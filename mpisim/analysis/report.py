@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,12 +14,12 @@ import numpy as np
 
 from mpisim.analysis import costs, log_files
 from mpisim.analysis.costs import Target
-from mpisim.analysis.curves import about_framing, about_seconds
+from mpisim.analysis.curves import about_framing, about_seconds, begun
 from mpisim.analysis.formatting import TABLES, rendered
 from mpisim.analysis.labels import settings, several
 from mpisim.analysis.log_files import Logs, PathLike
 from mpisim.analysis.plot import COLOURS, UNITS, per_round, unit_of
-from mpisim.analysis.report_data import choices, curves, described, x_axes, y_axes
+from mpisim.analysis.report_data import choices, curves, described, with_columns, x_axes, y_axes
 from mpisim.analysis.results import commit_text, machine
 from mpisim.analysis.run_groups import RunGroup, group_runs, workers_text
 from mpisim.analysis.show import run_list
@@ -74,9 +75,12 @@ def report(
     sections, x, y = sections_of(logs), x_axes(logs, on), y_axes(logs)
     data = {n: [described(axis, logs) for axis in axes] for n, axes in (("x", x), ("y", y))}
     data["sections"] = []
+    tables = []
     for name, groups in sections.items():
         fleet = choices(groups, of_clients, _targets(groups, wanted))
-        data["sections"].append({"name": name, "curves": curves(groups, x, y), "fleets": fleet})
+        drawn = [dataclasses.replace(group, logs=begun(group.logs)) for group in groups]
+        data["sections"].append({"name": name, "curves": curves(drawn, x, y), "fleets": fleet})
+        tables.append(_section(groups, wanted) | {"bars": _bars(drawn)})
     embedded = json.dumps(data, separators=(",", ":"), allow_nan=False)
     text = rendered(
         "report.html",
@@ -89,7 +93,7 @@ def report(
         remark=about_seconds(logs),
         refused=refused,
         settings=settings(log.config for log in logs),
-        sections=[_section(groups, wanted) for groups in sections.values()],
+        sections=tables,
         phases=COLOURS,
         runs=run_list(folder, logs),
         provenance=provenance(logs),
@@ -153,13 +157,9 @@ def provenance(logs: Sequence[Log]) -> list[tuple[str, str]]:
 def _section(groups: Sequence[RunGroup], targets: Sequence[Target]) -> dict[str, Any]:
     """The tables of one problem."""
     chosen = _targets(groups, targets)
-    needed = {"round", "bits_up", "seconds", *(target.y for target in chosen)}
-    begun = [(group, [log for log in group.logs if log.rows]) for group in groups]
-    able = [g for g, logs in begun if logs and all(log.has(n) for log in logs for n in needed)]
     return {
-        "costs": costs.shown(costs.costs_of(able, chosen)),
+        "costs": costs.shown(costs.costs_of(with_columns(groups, chosen), chosen)),
         "remark": about_framing(groups, how="an axis of the curves includes it"),
-        "bars": _bars(groups),
     }
 
 

@@ -132,6 +132,13 @@ def _look(colour: int, dash: int) -> dict[str, str]:
     }
 
 
+def with_columns(groups: Sequence[RunGroup], targets: Sequence[Target]) -> list[RunGroup]:
+    """The groups that have a row, and all columns of the costs and the targets."""
+    needed = {"round", "bits_up", "seconds", *(target.y for target in targets)}
+    begun = [(group, [log for log in group.logs if log.rows]) for group in groups]
+    return [g for g, logs in begun if logs and all(log.has(n) for log in logs for n in needed)]
+
+
 def choices(
     groups: Sequence[RunGroup], fleets: Sequence[Fleet], targets: Sequence[Target]
 ) -> dict[str, Any]:
@@ -140,7 +147,8 @@ def choices(
     A row is the setting's name, p5, median and p95 of the seconds, and the share left out. Settings
     that ran on a fleet's own clock, or do not reach the target, have no row.
     """
-    logs = [log for group in groups for log in group.logs if not on_a_clock(log)]
+    able = with_columns(groups, targets)
+    logs = [log for group in able for log in group.logs if not on_a_clock(log)]
     if not (logs and fleets and targets):
         return {}
     tables = []

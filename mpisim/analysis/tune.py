@@ -12,7 +12,7 @@ import numpy as np
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.formatting import TABLES
 from mpisim.analysis.labels import LEFT_OUT
-from mpisim.analysis.run_groups import IGNORED, groups_of, once, require_alike
+from mpisim.analysis.run_groups import IGNORED, ON, groups_of, once, require_alike
 from mpisim.core.errors import InputError
 from mpisim.core.files import write_json
 from mpisim.core.schema import check_type, choose
@@ -23,7 +23,7 @@ from mpisim.runs.sweep.points import Point
 
 SUMMARY = "tune.json"
 # Keys that may differ between the runs that are compared.
-FREE = (*LEFT_OUT, "method.stepsize", "run.seed")
+FREE = {*LEFT_OUT, "method.stepsize", "run.seed"} - {"run.layout"}
 LACKS = "is missing", "is not complete"
 TINY = np.finfo(float).tiny  # replaces 0 under the logarithm
 BURN_IN = 0.1  # share of the rows that a mean leaves out
@@ -106,18 +106,21 @@ def best(points: Iterable[Point | Path], criterion: str = DEFAULT) -> list[Tuned
     return ranked(read_all(list(dict.fromkeys(paths))), criterion)
 
 
-def ranked(logs: Iterable[Log], criterion: str) -> list[TunedSetting]:
-    """`best` of logs that are read already."""
+def ranked(logs: Iterable[Log], criterion: str, by_ranks: bool = False) -> list[TunedSetting]:
+    """`best` of logs that are read already; with ``by_ranks`` for each number of them.
+
+    Another network of the lab is another setting then, too, as in `group_runs`.
+    """
     rule = choose(CRITERIA, criterion, "criterion")
     settings: dict[str, list[Log]] = {}
     for log in logs:
         with damaged(log.path):
-            settings.setdefault(repr(_setting(log)), []).append(log)
+            settings.setdefault(repr(_setting(log, by_ranks)), []).append(log)
     firsts = [runs[0] for runs in settings.values()]
-    groups = groups_of(firsts, ignored={*IGNORED, *FREE})
+    groups = groups_of(firsts, by_ranks, {*IGNORED, *FREE})
     labels = {log.path: group.label for group in groups for log in group.logs}
     tuned = []
-    varied = differences([_setting(log) for log in firsts])
+    varied = differences([_setting(log, by_ranks) for log in firsts])
     for runs, keys in zip(settings.values(), varied, strict=True):
         with damaged(runs[0].path):
             require_fit(criterion, [runs[0].config])
@@ -168,9 +171,10 @@ def require_fit(criterion: str, configs: Iterable[Tables]) -> None:
             raise InputError(f"criterion: {why}; choose {allowed}")
 
 
-def _setting(log: Log) -> dict[str, Any]:
+def _setting(log: Log, by_ranks: bool) -> dict[str, Any]:
     """The keys that must agree for steps to be compared."""
     flat = {key: value for key, value in flatten(log.config).items() if key not in FREE}
+    flat |= {key: log.attrs[key] for key in ON if by_ranks and key in log.attrs}
     step = log.config["method"]["stepsize"]
     if isinstance(step, dict) and "condition" in step:
         flat["condition"] = step["condition"]
@@ -216,6 +220,9 @@ def _lacks(out: str) -> bool:
 def _score(log: Log, rule: Criterion) -> float:
     values = Axis(rule.column, log=False).values(log)  # a worker's share of bits
     values = values[int(BURN_IN * len(values)) :] if rule.mean else values[-1:]
+    if rule.logarithm and values.min() < 0:
+        why = f"{rule.column} falls to {values.min():.6g} and has no log10"
+        raise InputError(f"criterion: {log.path}: {why}; it must stay >= 0, or choose loss")
     return float(np.mean(np.log10(np.maximum(values, TINY)) if rule.logarithm else values))
 
 

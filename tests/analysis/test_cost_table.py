@@ -11,7 +11,7 @@ import pytest
 import mpisim
 from mpisim.analysis import formatting, panels
 from mpisim.analysis.api import table
-from mpisim.analysis.costs import parse
+from mpisim.analysis.costs import Spread, parse
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.curves import about_framing as note
 from mpisim.analysis.run_groups import group_runs
@@ -48,6 +48,13 @@ def test_means_and_deviations_over_seeds(logs, rows):
         assert float(marina[f"{name}_deviation"]) == pytest.approx(values.std(ddof=1))
     assert (diana["runs"], diana["reached"], diana["round"]) == ("1", "0", "")
     assert float(diana["worst_end"]) == pytest.approx(np.exp(-2.5))
+
+
+def test_equal_values_deviate_by_0():
+    """The mean of equal shares of a second is rounded."""
+    values = np.array([0.1, 0.1, 0.1])
+    assert np.std(values, ddof=1) > 0 and str(Spread.of(values)) == "0.1 ± 0"
+    assert Spread.of(np.array([0.1, 0.1, 0.1 + 1e-9])).deviation > 1e-10
 
 
 def test_a_row_has_no_setting_in_which_its_runs_differ(make_log, rows):

@@ -67,6 +67,14 @@ def test_the_mean_has_every_row_also_where_x_stands_still(make_log):
     np.testing.assert_allclose(curve.y, np.exp(-0.2 * np.arange(51)), rtol=1e-12)
 
 
+def test_runs_have_no_mean_over_a_column_that_falls(make_log, tmp_path, command):
+    logs = [make_log(seed=s, columns={"loss": 1 / (1 + s * np.arange(51))}) for s in (1, 2)]
+    line = command("plot", *logs, "--x", "loss", "-o", tmp_path / "f.png", code=2)
+    assert "--x: loss falls, so runs have no mean over it; draw one seed, or over a" in line
+    loss = Axis("loss", log=True)
+    assert len(over_seeds(read_all(logs[:1]), loss, Y).x) == 51
+
+
 def test_points_that_cannot_be_shown_are_left_out(make_log):
     values = np.array([1.0, 0.0, np.nan, -1.0, np.inf, 0.5])
     log = read(make_log(rounds=5, columns={"grad_norm_sq": values}))
@@ -254,6 +262,17 @@ def test_bars_are_stacked_means_over_seeds(make_log):
     assert len({bars[0].get_facecolor() for bars in panel.containers}) == len(PHASES)
     [legend] = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == list(PHASES)
+
+
+def test_a_run_that_has_not_begun_is_left_out(make_log, capfd):
+    """It may have sent nothing, which no logarithmic axis can show."""
+    waiting = make_log(seed=3, rounds=0, columns={"bits_up": np.zeros(1)})
+    logs = [make_log(), make_log(seed=2), waiting]
+    for x in ("bits_up", "round"):
+        assert len(panel(logs, x=x).lines[0].get_xdata()) == 51
+    assert widths(draw(logs)).shape == (8, 1)
+    line = f"mpisim: passed over: {waiting}: has no round to draw\n"
+    assert capfd.readouterr().err == 3 * line
 
 
 def test_a_log_without_a_round_is_one_line(make_log):

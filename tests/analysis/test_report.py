@@ -64,6 +64,14 @@ def test_curves_are_those_of_plot(make_log, write):
         assert np.interp(shown["x"], full.x, full.y) == pytest.approx(shown["y"], rel=1e-3)
 
 
+def test_a_run_that_has_not_begun_takes_no_curve_from_its_group(make_log, write):
+    make_log(), make_log(seed=2), make_log(seed=3, rounds=0, columns={"bits_up": np.zeros(1)})
+    text, data = write("--target=loss=0.5")
+    [curve] = data["sections"][0]["curves"]
+    assert all(curve["points"][x]["loss"]["low"] for x in X) and "36 ms" in text
+    assert "2 of 3 runs reach it: ended at 1" in text
+
+
 def test_a_log_with_its_own_clock_has_no_modelled_seconds(make_log, write):
     clock = {"simulated_seconds": np.arange(51.0)}
     make_log("diana", columns=clock)
@@ -92,6 +100,13 @@ def test_the_reader_chooses_clients_deadline_and_target(make_log, write):
         for name, *values in rows:
             assert values == pytest.approx(expected.pop(name), rel=1e-3)
         assert not expected
+
+
+def test_a_problem_without_the_column_of_a_target_has_no_choices(make_log, write):
+    text = read(make_log(columns={"test_accuracy": np.linspace(0, 1, 51)})).attrs["config"]
+    make_log(attrs={"config": text.replace("mushrooms", "a9a")})
+    _, data = write("--fleet=1mbit", "--target=test_accuracy=0.5")
+    assert [bool(section["fleets"]) for section in data["sections"]] == [False, True]
 
 
 def test_nothing_is_loaded_and_what_scrolls_can_be_reached_with_the_keyboard(make_log, write):

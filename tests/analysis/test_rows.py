@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from mpisim.analysis.costs import Costs, parse
 from mpisim.analysis.formatting import columns, escaped, table
 from mpisim.analysis.log_files import all_rows, selected, to_parquet
 from mpisim.runs.log.reader import read, read_all
@@ -50,6 +51,17 @@ def test_the_best_step_is_that_of_the_longest_runs(make_log):
     paths = [make_log(stepsize=s, rounds=rounds, rate=rate) for rounds, (s, rate) in pairs]
     (one,) = selected(read_all(paths), best=True)
     assert (one.rows, one.config["method"]["stepsize"]) == (51, {"theory": 2.0})
+
+
+def test_the_best_step_has_all_seeds_on_whatever_ranks_network_and_layout(make_log):
+    places = [{}, {"ranks": 4}, {"network": "1gbit"}, {"layout": "dedicated"}]
+    logs = []
+    for attrs, step, seed in itertools.product(places, (0.1, 0.2), (1, 2)):
+        log = read(make_log(stepsize=step, rate=step, seed=seed, attrs=attrs))
+        log.config["run"]["layout"] = attrs.get("layout", "shared")
+        logs.append(log)
+    assert [cost.runs for cost in Costs(selected(logs, best=True), [parse("loss=0.5")])] == [2] * 4
+    assert len(selected(logs, best=True, by_ranks=False)) == 2 * 2  # the layout is a setting
 
 
 def test_csv_has_all_digits(make_log, command):

@@ -66,6 +66,14 @@ def test_mean_and_final_differ_where_they_must(base, tmp_path):
     assert [c.score for c in chosen.candidates] == pytest.approx([-9, -3], rel=1e-6)
 
 
+def test_a_loss_below_0_has_no_logarithm(make_log):
+    """Every row below 0 would count as 1e-308."""
+    logs = [make_log(stepsize=s, columns={"loss": s - np.arange(51.0)}) for s in (0.1, 0.2)]
+    with pytest.raises(InputError, match=r"log1\.h5: loss falls to -49\.9 and .* choose loss"):
+        best(logs, "mean-loss")
+    assert best(logs, "loss")[0].best.step == 0.1
+
+
 # Each round multiplies |grad f|^2 = 16 by (1 - c)^2; a message is one float32.
 @pytest.mark.parametrize(("criterion", "unit"), [("rounds", 1), ("bits", 32)])
 def test_the_cost_of_an_accuracy(criterion, unit, base, tmp_path):
