@@ -32,7 +32,8 @@ Senders = Callable[[int], np.ndarray]
 class Rounds:
     """Rows of a log, arrays (rows,), each of `times` equal rounds.
 
-    n : clients; senders : of a round; index : the last round of the row
+    n : clients; senders : of a round, or those that compute where nobody sends (`silent`)
+    index : the last round of the row
     seconds : measured, with those of a client of factor 1; computing : these alone
     hops : how often a client's latency passes
     up, down : bits on the wire of a client, and most : of the one that sends most
@@ -53,6 +54,7 @@ class Rounds:
     down: np.ndarray
     samples: np.ndarray
     payload: np.ndarray
+    silent: np.ndarray
     drawn: np.ndarray
     who: Senders | None = None
 
@@ -88,8 +90,9 @@ def rounds_of(log: Log, fleet: Fleet, ms: float | None = None) -> Rounds:
         if not calls[-1:].any():
             raise InputError(f"{log.path}: fleet.seconds = 'sample' needs a log with gradients")
         each = client_seconds[-1] * np.count_nonzero(counts.workers) / calls[-1]
-    idle = "participants" in log.config.get("method", {})
-    rounds = made(counts, client_seconds, calls, each, who_sent(log), idle)
+    r = log.config.get("method", {}).get("participants")
+    participants = r if isinstance(r, int | None) else 1  # a plugin's key
+    rounds = made(counts, client_seconds, calls, each, who_sent(log), participants)
     return rounds if ms is None else fedscale(rounds, ms)
 
 
@@ -99,13 +102,14 @@ def made(
     calls: np.ndarray,
     each: float | None,
     sent: Sent | None = None,
-    idle: bool = True,
+    participants: int | None = None,
 ) -> Rounds:
     """From cumulative columns.
 
     client_seconds : of the slowest rank's clients; calls : gradients of samples, over all workers
     each : seconds of a sample's gradient; None for the seconds that were measured
-    sent : None where that is not known; idle : whether clients that do not send do not compute
+    sent : None where that is not known
+    participants : of a round, where the others do not compute; all compute unless given
     """
     n = int(traffic.workers.sum())
     rounds, seconds, up, down, most, times, messages = by_row(traffic)
@@ -113,25 +117,27 @@ def made(
     index = traffic.rounds.astype(np.int64)
     who, several = sent or (None, np.zeros(len(index), np.int64))
     messages = messages / np.maximum(several, 1)  # of a client, sent as one
-    senders = np.clip(np.rint(messages / times), 0, n).astype(np.int64)
+    senders = np.clip(np.rint(messages / times), several > 0, n).astype(np.int64)
     clients, repeats = senders.astype(float), np.ones(len(index))
     if who is not None:
         for row in np.flatnonzero(several).tolist():
             clients[row], repeats[row] = _counts(who, int(index[row]), int(times[row]))
-    working = np.maximum(clients, 1) if idle else n
+    least = n if participants is None else min(max(participants, 1), n)
+    known = (several > 0) & (participants is not None)
+    working = np.where(known, clients, np.maximum(senders, least))
     others = np.maximum(senders - repeats, 1)
     if each is not None:
         alone = each * samples / working
         seconds, computing = seconds - computing + alone, alone
-    copy = down / (traffic.receivers or n)
+    copy, silent = down / (traffic.receivers or n), (senders == 0) & (index > 0)
     rest = np.where(senders > repeats, np.maximum(up - most, 0) / others, most / repeats)
     rest = np.minimum(rest, most / repeats)  # of a message of the others, equally long
     of_one = np.minimum(np.maximum(times, messages / n), messages)
     return Rounds(
-        n=n, senders=senders, times=times, index=index,
-        seconds=seconds, computing=computing, hops=np.minimum(rounds, messages) + rounds,
+        n=n, senders=np.where(silent, least, senders), times=times, index=index, seconds=seconds,
+        computing=computing, hops=np.minimum(rounds, messages) + rounds * (down > 0),
         up=on_wire(rest, of_one), most=on_wire(most, of_one * repeats), down=on_wire(copy, times),
-        samples=samples / working, payload=most + copy, drawn=several > 0, who=who,
+        samples=samples / working, payload=most + copy, silent=silent, drawn=several > 0, who=who,
     )  # fmt: skip
 
 

@@ -48,7 +48,8 @@ def seconds(rounds: Rounds, fleet: Fleet, seed: int | None = None) -> Seconds:
     for row in some:
         taken, left_out[row], sent[row] = _some(rounds, int(row), fleet, seed, clients)
         slowest[row] = max(slowest[row], taken)
-    return Seconds(np.cumsum(slowest), np.cumsum(left_out) / np.maximum(np.cumsum(sent), 1))
+    left_out, sent = (np.cumsum(~rounds.silent * count) for count in (left_out, sent))
+    return Seconds(np.cumsum(slowest), left_out / np.maximum(sent, 1))
 
 
 def _all(rounds: Rounds, fleet: Fleet, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -142,9 +143,6 @@ def _some(
     server = (rounds.seconds[row] - rounds.computing[row]) / times
     for index in range(int(rounds.index[row]) - times + 1, int(rounds.index[row]) + 1):
         who, messages, r = _clients(rounds, row, index, fleet, seed)
-        if not who.size:
-            total += server
-            continue
         most = np.flatnonzero(messages == messages.max())
         draw = Draw(Streams(seed), "fleet/busiest", max(index, 0), 0, 1)
         up = messages * rounds.up[row]
@@ -175,6 +173,8 @@ def _clients(
     invited = min(max(r, fleet.invited or r), n)
     if rounds.who is not None and rounds.drawn[row] and invited == r:
         who, messages = np.unique(rounds.who(max(index - 1, 0)), return_counts=True)
+        if not who.size:  # all compute, and have nothing to send
+            who, messages = np.arange(n), np.zeros(n, np.int64)
         return who, messages, len(who)
     draw = Draw(Streams(seed), "fleet/invited", max(index, 0), 0, 1)
     return draw.subsets(n, invited)[0], np.ones(invited, np.int64), r

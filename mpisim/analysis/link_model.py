@@ -10,11 +10,10 @@ broadcast back. Each takes the latency, then the time in which its bytes pass th
 A host is a worker, or a rank with all its workers (`ranks`). In the second case each host receives
 one copy of a broadcast, and the server's own workers use no link. Bytes are payload, framing, the
 envelope of each message, and the headers of Ethernet, IP and TCP (`on_wire`). A host that sends
-nothing has no envelope, and a gather of nothing no latency. With `ranks`, the messages of a gather
-come from as many hosts as possible, and the mean share of the largest rank is its bytes. Token
-buckets, which
-the network lab uses, let the first bytes after a pause pass at once (`burst`), but a round takes
-at least as long as its bytes take to refill them.
+nothing has no envelope, and a gather or broadcast of nothing no latency. With `ranks`, the messages
+of a gather come from as many hosts as possible, and the mean share of the largest rank is its
+bytes. Token buckets, which the network lab uses, let the first bytes after a pause pass at once
+(`burst`), but a round takes at least as long as its bytes take to refill them.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ def seconds(links: Links, traffic: Traffic) -> np.ndarray:
     gathers = on_wire(all_up if links.shared else busiest_up, sent) / links.up
     copies = min(together, receivers)
     broadcasts = on_wire(copy * copies, copies * times) / links.down
-    rest = measured + links.latency * (np.minimum(rounds, messages) + rounds) * (hosts > 0)
+    rest = measured + links.latency * (np.minimum(rounds, messages) + rounds * (copy > 0))
     if not links.bucket:
         return np.cumsum(rest + gathers + broadcasts)
     later = rest + _later(gathers, links.up, times) + _later(broadcasts, links.down, times)

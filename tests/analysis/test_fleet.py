@@ -37,6 +37,9 @@ def test_equal_clients_take_the_seconds_of_the_network_model_exactly(make_log, t
     more = np.cumsum(np.random.default_rng(0).integers(100, 5000, 51))
     paths = [make_log(), make_log(columns={"bits_up": 5 * more, "bits_up_max": 2 * more})]
     few = np.cumsum(np.random.default_rng(1).integers(1, 5, 51))
+    sent = np.cumsum(np.arange(51) % 3 > 0)  # in some rounds nobody sends
+    silent = {"bits_up": 5 * 320 * sent, "bits_up_max": 320 * sent, "messages_up": 5 * sent}
+    paths += [make_log(columns=silent | {"framing_bits_up": 5 * 8 * sent})]
     paths += [make_log(columns={"bits_up": 320 * few, "bits_up_max": 320 * np.arange(51)})]
     for path in paths:
         log = read(path)
@@ -144,7 +147,8 @@ def test_nobody_is_slower_than_the_slowest(keys, monkeypatch):
     computing, server = rng.exponential(0.1, rows), rng.random(rows)
     case = Rounds(
         n, np.full(rows, n), np.ones(rows), np.arange(rows), computing + server, computing,
-        np.full(rows, 2.0), up, up, np.full(rows, 3e4), np.ones(rows), up, np.zeros(rows, bool),
+        np.full(rows, 2.0), up, up, np.full(rows, 3e4), np.ones(rows), up,
+        *np.zeros((2, rows), bool),
     )  # fmt: skip
     c, limit = fleet.clients(np.arange(n)), fleet.deadline or np.inf
     columns = [(value[:, None]) for value in (c.factor, c.latency, c.up, c.down)]

@@ -145,7 +145,7 @@ def test_idle_workers_pay_nothing(ranks):
         rounds=np.arange(4),
         seconds=np.zeros(4),
         bits_up=np.cumsum([0, 2000, 0, 1000]),
-        bits_down=np.zeros(4),
+        bits_down=np.arange(4),
         bits_up_max=np.cumsum([0, 1000, 0, 1000]),
         workers=np.array([0, 1, 1, 1]),
         messages_up=np.cumsum([0, 2, 0, 1]),
@@ -248,10 +248,29 @@ def test_idle_clients_of_a_compressor(tmp_path):
     for k in range(30):
         sends = Draw(Streams(SEED), "up", k, 0, N).uniforms(1)[:, 0] < p
         assert np.array_equal(who(k), np.flatnonzero(sends))
-        now.append(now[-1] + taken[sends].max(initial=0.0))
-    assert several.max() == 1 and np.diff(rows["messages_up"]).min() < N
-    some = np.diff(rows["messages_up"]) > 0
-    assert np.diff(modelled(path))[some] == pytest.approx(np.diff(now)[some], rel=1e-9)
+        silent = taken - c.latency - up / c.up  # where nobody sends, all have computed
+        now.append(now[-1] + (taken[sends] if sends.any() else silent).max())
+    assert several.max() == 1 and np.diff(rows["messages_up"]).min() == 0
+    assert modelled(path) == pytest.approx(now, rel=1e-9)
+    end = log_of(tmp_path, "dcgd", {}, {"name": "bernoulli", "p": p}, log_every=30)
+    alone = modelled(end, {"links": "unlimited", "seconds": 1e-3})[-1]  # of all rounds in one row
+    assert alone == pytest.approx(30 * m * 1e-3)
+
+
+def test_participants_who_have_nothing_to_send_have_computed(tmp_path):
+    path = log_of(tmp_path, "fedavg", METHODS["fedavg"], {"name": "bernoulli", "p": 0.3})
+    assert {0, 1} < set(np.diff(columns(path)["messages_up"]))
+    taken = modelled(path, {"links": "unlimited", "seconds": 1.0})
+    assert taken == pytest.approx(columns(path)["oracle_calls"] / 3)
+    late = Fleet("1kbit/unlimited", seconds=0.0, deadline=0.5)  # all messages are
+    assert fleet_seconds(rounds_of(read(path), late), late).left_out[-1] == 1
+
+
+def test_a_round_in_which_nothing_is_sent_takes_the_computing(tmp_path):
+    keys = {"start": "zero"}
+    plain = log_of(tmp_path, "dasha", keys)
+    timed = log_of(tmp_path, "dasha", keys, fleet=KEYS | {"simulate": True})
+    assert modelled(plain)[1] == pytest.approx(columns(timed)["simulated_seconds"][1], rel=1e-9)
 
 
 HESSIAN = {"hessian": {"name": "topk", "k": 5}}
