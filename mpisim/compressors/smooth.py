@@ -13,7 +13,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
-from mpisim.theory.smoothness import matrices
+from mpisim.theory.smoothness import closed_form, matrices
 from mpisim.wire.base import Carried, CarriedForm, Form, Message
 
 
@@ -89,7 +89,7 @@ class Smooth(Compressor):
         inverses = np.array([inverse for inverse, _ in pairs], self.precision.arithmetic)
         self._inverses = inverses.reshape(star.m, *self._roots.rows.shape[1:])
         self._first = star.first
-        closed = problem.closed_form  # there ``shared`` may be negative
+        closed = closed_form(problem)  # there ``shared`` may be negative
         mu = closed.mu if closed else problem.double().largest_hessian().shared
         mu = mu if problem.convex else 0.0
         diagonals = WorkerRows(self._roots.first, self._root.diagonals(self._roots.rows))

@@ -169,7 +169,8 @@ def make_method(table: dict[str, Any]) -> Method:
     estimator_class = choose(ESTIMATORS, table.get("estimator", first), "method.estimator")
     optimizer_class = choose(OPTIMIZERS, table.get("optimizer", second), "method.optimizer")
     allowed = _keys(Method) | _keys(estimator_class) | _keys(optimizer_class)
-    for key in table.keys() - allowed:
+    replaced = table.keys() & {"estimator", "optimizer"}  # the other's keys may differ
+    for key in (table.keys() if replaced else table.keys() | defaults.keys()) - allowed:
         names = ", ".join(sorted(allowed))
         hint = suggestion(key, allowed) or _elsewhere(key, name)
         raise InputError(f"method.{key}: unknown key for {name!r}; {hint}allowed here: {names}")

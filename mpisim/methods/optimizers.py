@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from mpisim.core.arrays import is_tensor, maximum, sqrt
-from mpisim.core.errors import InputError
+from mpisim.core.arrays import maximum, sqrt
 from mpisim.core.numerics.functions import power
 from mpisim.core.registry import Registry, named
 from mpisim.core.schema import require, share_of
@@ -41,26 +40,6 @@ class Optimizer(Stateful, ABC):
     @abstractmethod
     def step(self, x: np.ndarray, g: np.ndarray, gamma: float) -> np.ndarray:
         """The next point from x (d,) and the estimate g (d,), with step size gamma: a new array."""
-
-
-def careful_step(optimizer: Optimizer, x: Any, g: Any, gamma: float) -> Any:
-    """The optimizer's `step` on copies, as others keep x and g; `InputError` if it changes them."""
-    given = _copy(x), _copy(g)
-    following = optimizer.step(*given, gamma)
-    for before, after in zip((x, g), given, strict=True):
-        changed = after._version if is_tensor(x) else before.tobytes() != after.tobytes()
-        if changed:
-            raise _in_place(optimizer)
-    return _copy(following)
-
-
-def _copy(v: Any) -> Any:
-    return v.clone() if is_tensor(v) else v.copy()
-
-
-def _in_place(optimizer: Optimizer) -> InputError:
-    line = "its step changes x or g in place; allowed: a new array for x^{k+1}"
-    return InputError(f"optimizer {optimizer.name!r}: {line}")
 
 
 @optimizer("gd")

@@ -17,6 +17,7 @@ from mpisim.core.schema import require
 from mpisim.problems.points import accept_points, one_by_one, require_point
 
 PROBLEMS: Registry[type[Problem]] = Registry("problem")
+LOADED = "n", "first", "m", "d", "dtype", "rows", "identical", "identity"  # `load` sets these
 
 
 def problem(name: str, label: str = ""):
@@ -144,6 +145,8 @@ class Problem(Spec, ABC):
         if "seed" not in getattr(self, "__dataclass_fields__", ()):
             vars(made)["seed"] = seed
         made.load(n, first, count, seed, dtype)
+        if missing := [name for name in LOADED if not hasattr(made, name)]:
+            raise InputError(f"problem {self.name!r}: load must set {', '.join(missing)}")
         return made
 
     def digests(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Estimators and metrics of plugins, called so that a mistake ends the run with a line.
+"""Parts of plugins, called so that a mistake ends the run with a line.
 
 The line names their class. mpisim's are called as they are: tests try them.
 """
@@ -13,6 +13,8 @@ from mpisim.core.arrays import is_tensor
 from mpisim.core.errors import InputError
 from mpisim.core.registry import of_mpisim
 from mpisim.methods.estimators.base import Estimator
+from mpisim.methods.optimizers import Optimizer
+from mpisim.problems.base import Problem
 from mpisim.runs.metrics import Metric
 from mpisim.theory.setting import Setting, Step
 from mpisim.theory.tables import Case, Guarantee
@@ -25,13 +27,45 @@ def is_plugin(part: object) -> bool:
 
 def estimate(estimator: Estimator, name: str, x: Any) -> Any:
     """g^k of the estimator's ``name``, "start" or "estimate"; `InputError` unless it is as x is."""
-    g = _unchanged(estimator, name, x)
-    kind, shape = getattr(g, "dtype", type(g).__name__), getattr(g, "shape", None)
+    return _as_x(estimator, name, _unchanged(estimator, name, x), x)
+
+
+def step(optimizer: Optimizer, x: Any, g: Any, gamma: float) -> Any:
+    """x^{k+1} of `Optimizer.step` on copies, as others keep x and g; `InputError` unless as x is.
+
+    Also if it changes x or g.
+    """
+    given = _copy(x), _copy(g)
+    following = optimizer.step(*given, gamma)
+    for before, after in zip((x, g), given, strict=True):
+        if after._version if is_tensor(x) else before.tobytes() != after.tobytes():
+            line = "step changes x or g in place; allowed: a new array for x^{k+1}"
+            raise _wrong(optimizer, line)
+    return _copy(_as_x(optimizer, "step", following, x))
+
+
+def _copy(v: Any) -> Any:
+    return v.clone() if is_tensor(v) else v.copy()
+
+
+def _as_x(part: object, name: str, v: Any, x: Any) -> Any:
+    """What ``name`` returned; `InputError` unless it is an array of x's shape and type."""
+    kind, shape = getattr(v, "dtype", type(v).__name__), getattr(v, "shape", None)
     if shape is None or (kind, tuple(shape)) != (x.dtype, tuple(x.shape)):
         of_shape = "" if shape is None else f" of shape {tuple(shape)}"
         allowed = f"{x.dtype} of shape {tuple(x.shape)}, as x"
-        raise _wrong(estimator, f"{name} returned {kind}{of_shape}; allowed: {allowed}")
-    return g
+        raise _wrong(part, f"{name} returned {kind}{of_shape}; allowed: {allowed}")
+    return v
+
+
+def require_gradients(problem: Problem, x: Any) -> None:
+    """`InputError` unless the problem gives losses (m,) and gradients (m, d) at x."""
+    found, right = problem.losses_and_gradients(x), [(problem.m,), (problem.m, problem.d)]
+    pair = found if isinstance(found, tuple | list) else [found]
+    shapes = [getattr(one, "shape", type(one).__name__) for one in pair]
+    if shapes != right:
+        allowed = f"losses of shape {right[0]}, gradients of shape {right[1]}"
+        raise _wrong(problem, f"losses_and_gradients returned {shapes}; allowed: {allowed}")
 
 
 def theory_step(estimator: Estimator, setting: Setting) -> Step:
@@ -78,7 +112,7 @@ def _is_number(value: Any) -> bool:
 
 def require_columns(metric: Metric, known: set[str]) -> None:
     """`InputError` for a column that is none, or has one of the ``known`` names, which it joins."""
-    for column in metric.columns:
+    for column in getattr(metric, "columns", [None]):
         if not (isinstance(column, tuple) and len(column) == 4 and isinstance(column[1], type)):
             allowed = "mpisim.runs.metrics.column(NAME, MEANING, UNIT)"
             raise _wrong(metric, f"columns has {column!r}; allowed: {allowed}")

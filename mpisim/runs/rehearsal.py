@@ -9,14 +9,19 @@ from __future__ import annotations
 import statistics
 from math import ceil, inf
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mpisim.comm.clock import COMMUNICATE, COMPILE, PARALLEL, PHASES, Clock, uncharged
+from mpisim.comm.network import Upload
 from mpisim.comm.star import Star
+from mpisim.compressors.base import Compressor
+from mpisim.core.errors import InputError
+from mpisim.runs import careful
 from mpisim.runs.labels import by_key
 from mpisim.runs.setup import Setup
+from mpisim.wire.base import Message
 
 FIRST = 5  # rounds: the start, and twice each side of a coin
 CLEARLY = 1.25  # times faster on one rank: less may be noise
@@ -26,10 +31,25 @@ LONG = 10.0  # seconds; a row that takes longer is evaluated once, as a second o
 class RehearsalStar(Star):
     """A star whose coins show one side in even rounds and the other side in odd ones.
 
+    It refuses what is no message, and what is no upload.
+
     shown : the side of the last coin, and its probability; (True, 1) without a coin so far
     """
 
     shown = True, 1.0
+
+    def compress(self, compressor: Compressor, *given: Any, **named: Any) -> Upload:
+        upload = super().compress(compressor, *given, **named)
+        if not isinstance(upload.message, Message):
+            line = f"compress returned {type(upload.message).__name__}; allowed: a form's message"
+            raise InputError(f"compressor {compressor.name!r}: {line}")
+        return upload
+
+    def gather(self, upload: Upload) -> Message | None:
+        if not isinstance(upload, Upload):
+            allowed = "what compress or star.dense has returned"
+            raise InputError(f"star: {type(upload).__name__} cannot be sent; allowed: {allowed}")
+        return super().gather(upload)
 
     def coin(self, p: float) -> bool:
         side = (super().coin(p) and p == 1) or self.round % 2 == 1
@@ -79,6 +99,8 @@ def rehearse(setup: Setup) -> Rehearsal:
     row = 0.0  # seconds of a row of the log
     # a step may be too long
     with np.errstate(over="ignore", invalid="ignore"), uncharged(clock):
+        if careful.is_plugin(setup.problem):
+            careful.require_gradients(setup.problem, state.x)
         for k in range(rounds) if rounds <= FIRST else (*range(FIRST), rounds - 1):
             state.jump(k)
             if k == 0 or (k == rounds - 1 and row < LONG):

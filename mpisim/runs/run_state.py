@@ -21,7 +21,6 @@ from mpisim.core.arrays import is_tensor, to_host
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Round
 from mpisim.core.state import Stateful
-from mpisim.methods import optimizers
 from mpisim.methods.estimators.base import Estimator
 from mpisim.methods.method_table import Method
 from mpisim.methods.oracle import Oracle
@@ -81,7 +80,7 @@ class RunState:
             self._start, self._estimate = calls
         step = self.optimizer.step
         if careful.is_plugin(self.optimizer):
-            step = partial(optimizers.careful_step, self.optimizer)
+            step = partial(careful.step, self.optimizer)
         self._optimizer_step = step
         self.run = run = _with_log_every(experiment.run, self.estimator, problem, rows)
         kinds: list[type[Metric]] = [*experiment.run.metrics]

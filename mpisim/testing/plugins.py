@@ -130,8 +130,9 @@ def _alone(subject: Subject) -> list[Check]:
 
 
 def _in_one_process(subject: Subject, trials: list[Trial]) -> Iterator[Outcome]:
-    name, titles = str(subject), ", ".join(trial.title for trial in trials)
-    yield Check(f"runs ({titles})", _over(trials, Trial.run)).outcome(name)
+    name, ran = str(subject), Check("runs", _over(trials, Trial.run)).outcome(str(subject))
+    titles = ", ".join(trial.title for trial in trials if not trial.refused)
+    yield ran._replace(what=f"runs ({titles})")
     for trial in trials:
         if trial.refused:
             yield Outcome(name, f"runs {trial.title}", "not checked", trial.why)

@@ -15,6 +15,7 @@ from mpisim.core.errors import InputError
 from mpisim.problems.base import Problem
 from mpisim.problems.explicit import ExplicitProblem
 from mpisim.testing.runs import Broken, Check, NotChecked, demand, demand_same
+from mpisim.theory.smoothness import closed_form
 
 N = 5  # workers
 SEED = 1
@@ -145,8 +146,9 @@ def alike(spec: Problem) -> None:
     for split in SPLITS:
         blocks = [load(spec, first, count) for first, count in split]
         where = f"blocks of {', '.join(str(count) for _, count in split)} workers"
-        identities = {block.identity for block in [together, *blocks]}
-        demand(len(identities) == 1, f"{where}: identity differs")
+        for name in ("identity", "closed_form"):
+            values = {repr(getattr(block, name)) for block in [together, *blocks]}
+            demand(len(values) == 1, f"{where}: {name} differs")
         starts = {points(block, 1)[0].tobytes() for block in [together, *blocks]}
         demand(len(starts) == 1, f"{where}: initial_point() differs")
         for x in points(together):
@@ -196,7 +198,7 @@ def parts(problem: Problem) -> None:
 
 def smooth(problem: Problem) -> None:
     """Gradients change no faster than the L_i allow, over pairs of points; L, L_+, L_± and mu."""
-    constants = problem.closed_form
+    constants = closed_form(problem)
     try:
         block = slice(problem.first, problem.first + problem.m)
         L_i = constants.L_i[block] if constants is not None else problem.largest_hessian().norms()

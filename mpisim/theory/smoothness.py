@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from math import sqrt
+from math import inf, sqrt
 from typing import Literal
 
 import numpy as np
@@ -71,8 +71,8 @@ def constants(problem: Objective, star: Collective, bound: Bound = "sharp") -> C
     problem = problem.double()
     if bound == "published":
         return _published(problem, star)
-    if problem.closed_form is not None:
-        return _closed_form(problem, problem.closed_form, star)
+    if (form := closed_form(problem)) is not None:
+        return _of_closed_form(problem, form, star)
     matrices = problem.largest_hessian()
     norms = matrices.norms()
     smooth = _smooth(problem, matrices, star)
@@ -178,7 +178,23 @@ def _strong_convexity(problem: Objective, star: Collective, smooth: float):
     return shared + least or None, "lambda_min(mean M_i)", True
 
 
-def _closed_form(problem: Objective, constants: ClosedForm, star: Collective) -> Constants:
+def closed_form(problem: Objective) -> ClosedForm | None:
+    """The problem's; `InputError` for another type, other than n L_i, or what is no constant."""
+    form = problem.closed_form
+    if form is None:
+        return None
+    found = f"type {type(form).__name__}"
+    if isinstance(form, ClosedForm):
+        shape, mu = np.shape(form.L_i), (form.mu or 0, abs(form.mu_i))
+        values = np.hstack([form.L_i, form.L, form.L_plus, form.L_pm, *mu])
+        if shape == (problem.n,) and (values >= 0).all() and (values < inf).all():
+            return dataclasses.replace(form, L_i=np.asarray(form.L_i))
+        found = f"L_i of shape {shape}, numbers from {values.min():g} to {values.max():g}"
+    allowed = f"a ClosedForm with L_i of all workers, {(problem.n,)}, and finite numbers >= 0"
+    raise InputError(f"problem {problem.name!r}: closed_form has {found}; allowed: {allowed}")
+
+
+def _of_closed_form(problem: Objective, constants: ClosedForm, star: Collective) -> Constants:
     def closed(name: str) -> tuple[str, bool]:
         why = constants.source.get(name, f"closed_form of {problem.name!r}")
         return why, name in constants.source
@@ -214,8 +230,9 @@ def _published(problem: Objective, star: Collective) -> Constants:
         smooth = (float(L_i.mean()), "mean L_i: the PermK paper's code", False)
     else:
         smooth = _smooth(problem, problem.largest_hessian(), star)
-    mu = problem.closed_form.mu if problem.closed_form is not None else 0.0
-    if problem.closed_form is None and problem.convex:
+    form = closed_form(problem)
+    mu = form.mu if form is not None else 0.0
+    if form is None and problem.convex:
         mu = problem.largest_hessian().shared
     rms = float(np.sqrt(np.mean(L_i**2)))
     return _constants(

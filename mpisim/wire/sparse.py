@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows, coordinates
 from mpisim.wire.base import (
     CodedMessage,
@@ -97,6 +98,8 @@ class SeededForm(ValuesForm):
     def of_rows(cls, d: int, precision: Precision, rows: np.ndarray, scale: float) -> SeededForm:
         """The same number of coordinates for each worker: ``rows``, shape (workers, k), int64."""
         m, k = rows.shape
+        if k > d:
+            raise InputError(f"SeededForm.of_rows: {k} coordinates a row; allowed: up to d = {d}")
         sizes, factor = same(m, k * precision.wire.itemsize), np.array([scale])
         form = cls(d, m, precision, _even_ptr(m, k), rows.reshape(-1), factor, sizes)
         form.payload_bits = same(m, k * precision.bits)
@@ -108,10 +111,7 @@ class SeededForm(ValuesForm):
         return np.diff(self.ptr)
 
     def take(self, v: np.ndarray | LazyRows) -> Seeded:
-        """The message with these coordinates of ``v``, shape (workers, d), rounded to the wire.
-
-        ``v`` may be a tensor.
-        """
+        """The message with these coordinates of ``v`` (workers, d), maybe a tensor, rounded."""
         if isinstance(v, (np.ndarray, LazyRows)):
             return Seeded(self, coordinates(v, self.ptr, self.indices, self.precision.wire))
         return pack_tensors(self, v)

@@ -22,7 +22,7 @@ from mpisim.core import registry
 from mpisim.core.errors import InputError, suggestion
 from mpisim.core.registry import Registry, Spec
 from mpisim.core.schema import build
-from mpisim.methods.method_table import METHODS
+from mpisim.methods.method_table import METHODS, make_method
 from mpisim.runs.experiment import parse, read_toml
 from mpisim.runs.identity import packages_of
 from mpisim.runs.setup import Setup
@@ -186,6 +186,21 @@ def test_other_spellings():
     ):
         assert names[alias] is names[name] and alias in names
         assert alias not in list(names) and names.canonical(alias) == name
+
+
+def test_a_default_of_no_key_is_refused():
+    """Where a table replaces a half, keys of the other one may be left over."""
+
+    @mpisim.method("mine", optimizer="heavy-ball", alfa=0.3)
+    class Mine(mpisim.Estimator):
+        alpha: float = 0.5
+        start = estimate = None
+
+    with pytest.raises(
+        InputError, match=r"^method\.alfa: unknown key for 'mine'; did you mean 'al"
+    ):
+        make_method({"name": "mine", "stepsize": 0.1})
+    assert make_method({"name": "mine", "stepsize": 0.1, "optimizer": "gd"}).optimizer.name == "gd"
 
 
 def test_a_plugin_may_take_another_spelling():

@@ -30,11 +30,30 @@ def test_a_step_in_place_is_refused(step):
     mpisim.optimizer("mine")(type("Mine", (mpisim.Optimizer,), {"step": step}))
     problem = {"name": "quadratic", "workers": 6, "dimension": 30, "noise": 0.3}
     method = {"estimator": "marina", "p": 0.3, "optimizer": "mine", "stepsize": 0.1}
-    line = "^optimizer 'mine': its step changes x or g in place; allowed: a new array for x"
+    line = r"\.Mine: step changes x or g in place; allowed: a new array for x"
     with pytest.raises(mpisim.InputError, match=line):
         run_tables(
             {"problem": problem, "method": method, "compressor": RANDK, "run": {"rounds": 9}}
         )
+
+
+OTHERS = {  # than a vector like x: what the line says, and what a step returns
+    "NoneType": lambda y: None,
+    "float": lambda y: 0.5,
+    "list": lambda y: y.tolist(),
+    r"float64 of shape \(123, 1\)": lambda y: y[:, None],
+    r"complex128 of shape \(123,\)": lambda y: y + 0j,
+}
+
+
+@pytest.mark.parametrize("found", OTHERS)
+def test_a_step_returns_a_vector_like_x(found):
+    members = {"step": lambda self, x, g, gamma: OTHERS[found](x - gamma * g)}
+    mpisim.optimizer("mine")(type("Mine", (mpisim.Optimizer,), members))
+    method = {"estimator": "naive", "optimizer": "mine", "stepsize": 0.1}
+    line = rf"\.Mine: step returned {found}; allowed: float64 of shape \(123,\), as x"
+    with pytest.raises(mpisim.InputError, match=line):
+        run_tables(table(method, RANDK))
 
 
 def stays(self, x, g, gamma):

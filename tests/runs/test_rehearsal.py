@@ -10,7 +10,9 @@ import pytest
 from numba import njit
 from numba.core.caching import FunctionCache
 
+import mpisim
 from mpisim.comm import clock as phases
+from mpisim.compressors.base import Identity
 from mpisim.core.errors import InputError
 from mpisim.methods.method_table import METHODS, needs_compressor
 from mpisim.runs import rehearsal
@@ -157,3 +159,21 @@ def test_the_state_of_a_rehearsal_is_freed_with_it(monkeypatch):
     finally:
         gc.enable()
     assert kept == [None]
+
+
+def test_what_is_no_message_is_a_line():
+    kind = type("Mine", (Identity,), {"compress": lambda self, v, draw: v})
+    mpisim.compressor("mine")(kind)
+    with pytest.raises(InputError, match=r"^compressor 'mine': compress returned ndarray; allow"):
+        rehearse(set_up(table({"name": "marina", "stepsize": 0.1, "p": 0.5}, {"name": "mine"})))
+
+
+def test_a_vector_instead_of_an_upload_is_a_line():
+    def estimate(self, x):
+        return self.star.mean(self.compress(self.oracle.gradients(x)).decoded())
+
+    mpisim.method("mine")(
+        type("Mine", (mpisim.Estimator,), {"start": estimate, "estimate": estimate})
+    )
+    with pytest.raises(InputError, match=r"^star: ndarray cannot be sent; allowed: what"):
+        rehearse(set_up(table({"name": "mine", "stepsize": 0.1}, {"name": "identity"})))

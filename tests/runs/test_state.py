@@ -15,6 +15,7 @@ from mpisim.testing import differences
 from tests.comm.jobs import mpirun, needs_mpirun
 from tests.comm.wrong_methods import keeps_momentum, line, published, right, undecoded
 from tests.helpers import columns, run_tables, set_up, table
+from tests.problems.test_base import Bowls
 
 FIRST, LAST = 13, 30
 
@@ -259,15 +260,42 @@ MISTAKES = {  # of a metric, whose one column is "wide"
     "Wide: its column 'wide' is in the log": {"columns": 2 * [column("wide", "twice")]},
     "Wide: its column 'loss' is in the log already": {"columns": [column("loss", "twice")]},
     r"columns has \('wide', '1', 'meaning'\); allowed: ": {"columns": [("wide", "1", "meaning")]},
+    "Wide: columns has None; allowed: ": {"columns": None},
 }
 
 
 @pytest.mark.parametrize("message", MISTAKES)
 def test_a_mistake_in_a_metric_is_a_line(message):
     right = {"columns": [column("wide", "largest entry")], "values": lambda self, x: (x.max(),)}
-    mpisim.metric("wide")(type("Wide", (mpisim.Metric,), right | MISTAKES[message]))
+    members = {name: one for name, one in (right | MISTAKES[message]).items() if one is not None}
+    mpisim.metric("wide")(type("Wide", (mpisim.Metric,), members))
     with pytest.raises(mpisim.InputError, match=message):
         run_tables(table({"name": "gd", "stepsize": 0.1}, columns=["wide"]))
+
+
+PROBLEM_MISTAKES = {
+    r"^problem 'mine': load must set rows, identity$": {
+        "load": lambda self, n, first, m, seed, dtype: vars(self).update(
+            n=n, first=first, m=m, d=4, dtype=dtype, identical=False
+        )
+    },
+    r"losses_and_gradients returned \['list', 'NoneType'\]; allowed: losses of shape \(6": {
+        "losses_and_gradients": lambda self, x: ([1.0], None)
+    },
+    r"returned \[\(6,\), \(4,\)\]; allowed": {
+        "losses_and_gradients": lambda self, x: (np.ones(6), x)
+    },
+    r"returned \['NoneType'\]; allowed": {"losses_and_gradients": lambda self, x: None},
+}
+
+
+@pytest.mark.parametrize("message", PROBLEM_MISTAKES)
+def test_a_mistake_in_a_problem_is_a_line(message):
+    members = {"workers": 6} | PROBLEM_MISTAKES[message]
+    mpisim.problem("mine")(type("Mine", (Bowls,), members))
+    tables = table({"name": "gd", "stepsize": 0.1}) | {"problem": {"name": "mine"}}
+    with pytest.raises(mpisim.InputError, match=message):
+        run_tables(tables)
 
 
 def test_a_metric_may_return_an_array():

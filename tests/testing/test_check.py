@@ -85,6 +85,26 @@ def test_what_is_right_passes(plugin, one_process, capsys):
     assert output.count("there is no mpirun on PATH") == 6
 
 
+def test_a_run_that_is_refused_is_no_run_that_passed(plugin, one_process):
+    text = METHOD.replace('("mine")', '("fussy")').replace(
+        """
+        self.h = 0 * x
+""",
+        """
+        if self.compressor.omega is None:
+            raise mpisim.InputError("it is biased")
+        self.h = 0 * x
+""",
+    )
+
+    def look(one) -> None:
+        if one.what.startswith("runs ("):
+            raise Seen(one.what)
+
+    with pytest.raises(Seen, match=r"^runs \(with identity, with randk, with natural\)$"):
+        check(plugin(text, "fussy"), say=look)
+
+
 def test_state_of_a_module_is_seen_in_new_processes(plugin, tmp_path):
     """It is there again where the same process has run the round before: by the round, say."""
     wrong = """

@@ -154,3 +154,28 @@ def test_a_closed_form_does_not_say_how_smooth_samples_are(known):
     else:
         with pytest.raises(InputError, match="does not say how smooth single samples are"):
             run_tables(tables)
+
+
+NO_FORMS = {  # what the line says, and what closed_form returns for 6 workers
+    "type tuple": (1.0, 1.0),
+    r"L_i of shape \(5,\), numbers from 0 to 1": ClosedForm(np.ones(5), 1.0, 1.0, 0.0, 0.0),
+    r"L_i of shape \(6,\), numbers from -1 to 1": ClosedForm(np.ones(6), -1.0, 1.0, 0.0, 0.0),
+    "L_i .*, numbers from nan": ClosedForm(np.ones(6), 1.0, float("nan"), 0.0, 0.0),
+    "L_i .* to inf": ClosedForm(np.ones(6), 1.0, float("inf"), 0.0, 0.0),
+}
+
+
+@pytest.mark.parametrize("found", NO_FORMS)
+def test_a_closed_form_that_is_none_is_refused(found):
+    mine = type("Mine", (Bowls,), {"workers": 6, "closed_form": NO_FORMS[found]})
+    registered("bowls")(mine)
+    tables = table({"name": "gd", "stepsize": "theory"}) | {"problem": {"name": "bowls"}}
+    with pytest.raises(InputError, match=f"^problem 'bowls': closed_form has {found}.*; allowed: "):
+        run_tables(tables)
+
+
+def test_the_L_i_of_a_closed_form_may_be_a_list():
+    form = ClosedForm([1.0] * 6, 1.0, 1.0, 0.0, 0.0)
+    registered("bowls")(type("Mine", (Bowls,), {"workers": 6, "closed_form": form}))
+    tables = table({"name": "gd", "stepsize": "theory"}) | {"problem": {"name": "bowls"}}
+    assert run_tables(tables).attributes["stepsize"] == 1

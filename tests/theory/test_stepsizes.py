@@ -6,6 +6,8 @@ from math import sqrt
 import numpy as np
 import pytest
 
+import mpisim
+from mpisim.compressors.base import Identity
 from mpisim.core.errors import InputError
 from mpisim.problems.quadratic import Quadratic
 from mpisim.theory import dasha
@@ -114,6 +116,13 @@ def test_condition_of_an_experiment():
     assert pl[0] < smooth[0]
     assert run({"theory": 1.0, "condition": "nonconvex"}) == smooth
     assert run({"theory": 2.0, "condition": "PL"}) == (2 * pl[0], f"2 x {pl[1]}")
+
+
+@pytest.mark.parametrize("constants", [{"omega": -0.1}, {"omega": 1.0, "density": 200.0}])
+def test_constants_of_no_compressor_are_refused(constants):
+    mpisim.compressor("mine")(type("Mine", (Identity,), constants))
+    with pytest.raises(InputError, match=r"^compressor 'mine': omega .*; allowed: omega >= 0 and"):
+        run_tables(table({"name": "marina", "stepsize": "theory", "p": 0.5}, {"name": "mine"}))
 
 
 def together(A, B, L_pm=3.0, **keys):

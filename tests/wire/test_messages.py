@@ -14,7 +14,7 @@ from mpisim.wire.exponents import ExponentsForm
 from mpisim.wire.fewer import FewerForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.signs import STRETCH, FlagsForm, SignsForm
-from mpisim.wire.sparse import Explicit, ExplicitForm
+from mpisim.wire.sparse import Explicit, ExplicitForm, SeededForm
 from tests.helpers import some_of
 from tests.trials.messages import ALL, check, corrupted, pair
 from tests.wire import string_elias
@@ -233,3 +233,8 @@ def test_layers_begin_anywhere_in_a_byte(d, dtype):
         sums = rows + wanted
         message.add_to(rows)
         assert rows.tobytes() == sums.tobytes()
+
+
+def test_a_row_has_each_coordinate_once():
+    with pytest.raises(InputError, match=r"of_rows: 9 coordinates a row; allowed: up to d = 8"):
+        SeededForm.of_rows(8, SINGLE, np.zeros((2, 9), np.int64), 1.0)
