@@ -17,7 +17,7 @@ from mpisim.core.schema import require
 from mpisim.problems.points import accept_points, one_by_one, require_point
 
 PROBLEMS: Registry[type[Problem]] = Registry("problem")
-LOADED = "n", "first", "m", "d", "dtype", "rows", "identical", "identity"  # `load` sets these
+LOADED = "n", "first", "m", "d", "dtype", "rows", "identity"  # `load` sets these
 
 
 def problem(name: str, label: str = ""):
@@ -111,7 +111,7 @@ class Problem(Spec, ABC):
     _round: Round = Round(0)
     dtype: np.dtype
     rows: np.ndarray
-    identical: bool
+    identical: bool = False
     identity: str
     arrays: Arrays = HOST
 
