@@ -117,7 +117,7 @@ def made(
     index = traffic.rounds.astype(np.int64)
     who, several = sent or (None, np.zeros(len(index), np.int64))
     messages = messages / np.maximum(several, 1)  # of a client, sent as one
-    senders = np.clip(np.rint(messages / times), several > 0, n).astype(np.int64)
+    senders = np.clip(np.rint(messages / times), messages > 0, n).astype(np.int64)
     clients, repeats = senders.astype(float), np.ones(len(index))
     if who is not None:
         for row in np.flatnonzero(several).tolist():

@@ -152,7 +152,8 @@ def method(
     def register(cls: type[Estimator]) -> type[Estimator]:
         if letters is not None:
             cls.letters = {**cls.letters, **letters}
-        METHODS[name] = Pair(name, label or name, optimizer, defaults, dense)
+        given = {key.rstrip("_"): value for key, value in defaults.items()}  # as `lambda_` is
+        METHODS[name] = Pair(name, label or name, optimizer, given, dense)
         return estimator(name)(cls)
 
     return register

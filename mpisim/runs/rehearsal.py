@@ -47,7 +47,7 @@ class RehearsalStar(Star):
 
     def gather(self, upload: Upload) -> Message | None:
         if not isinstance(upload, Upload):
-            allowed = "what compress or star.dense has returned"
+            allowed = "what compress has returned; star.mean takes lazy vectors, too"
             raise InputError(f"star: {type(upload).__name__} cannot be sent; allowed: {allowed}")
         return super().gather(upload)
 

@@ -118,16 +118,13 @@ def setting_of(
     """
     if c.L == 0:
         raise InputError("problem: L is 0, so no theorem gives a step; are all features 0?")
-    omega, zeta = compressor.omega, compressor.density
-    if (omega is not None and omega < 0) or zeta > problem.d * (1 + 1e-9):
-        allowed = f"omega >= 0 and density <= d = {problem.d}"
-        raise InputError(
-            f"compressor {compressor.name!r}: omega is {omega}, density {zeta}; allowed: {allowed}"
-        )
+    if compressor.omega is not None and compressor.omega < 0:
+        found = f"its omega is {compressor.omega:g}"
+        raise InputError(f"compressor {compressor.name!r}: {found}; allowed: at least 0")
     by_group = compressor.by_group
     groups = None if by_group is None else group_constants(by_group, problem, c, star, bound)
     names = ("omega", "alpha", "A", "B", "correlated", "cal_L_max")
-    letters = {name: getattr(compressor, name) for name in names} | {"zeta": zeta}
+    letters = {name: getattr(compressor, name) for name in names} | {"zeta": compressor.density}
     shape = problem.n, problem.d, problem.convex
     return Setting(*shape, c, condition=condition, groups=groups, **letters)
 

@@ -15,6 +15,7 @@ the standard deviations, so L_± <= |c| L_±(M) + h L_+, with L_±(M) of the qua
 from __future__ import annotations
 
 import dataclasses
+import reprlib
 from collections.abc import Callable
 from math import inf, sqrt
 from typing import Literal
@@ -183,15 +184,21 @@ def closed_form(problem: Objective) -> ClosedForm | None:
     form = problem.closed_form
     if form is None:
         return None
-    found = f"type {type(form).__name__}"
-    if isinstance(form, ClosedForm):
-        shape, mu = np.shape(form.L_i), (form.mu or 0, abs(form.mu_i))
-        values = np.hstack([form.L_i, form.L, form.L_plus, form.L_pm, *mu])
-        if shape == (problem.n,) and (values >= 0).all() and (values < inf).all():
-            return dataclasses.replace(form, L_i=np.asarray(form.L_i))
-        found = f"L_i of shape {shape}, numbers from {values.min():g} to {values.max():g}"
-    allowed = f"a ClosedForm with L_i of all workers, {(problem.n,)}, and finite numbers >= 0"
-    raise InputError(f"problem {problem.name!r}: closed_form has {found}; allowed: {allowed}")
+    where = f"problem {problem.name!r}: closed_form"
+    if not isinstance(form, ClosedForm):
+        raise InputError(f"{where} is of type {type(form).__name__}; allowed: a ClosedForm")
+    for name in ("L_i", "L", "L_plus", "L_pm", "mu", "mu_i"):
+        value, shape = getattr(form, name), (problem.n,) if name == "L_i" else ()
+        least = -inf if name == "mu_i" else 0.0
+        try:
+            numbers = np.asarray(value or 0 if name == "mu" else value, float)
+        except (TypeError, ValueError):
+            numbers = np.array(np.nan)
+        if numbers.shape != shape or not np.all((least <= numbers) & (numbers < inf)):
+            allowed = f"finite numbers >= {least:g}, of shape {shape}"
+            shown = " ".join(reprlib.repr(value).split())
+            raise InputError(f"{where}.{name} is {shown}; allowed: {allowed}")
+    return dataclasses.replace(form, L_i=np.asarray(form.L_i, float))
 
 
 def _of_closed_form(problem: Objective, constants: ClosedForm, star: Collective) -> Constants:

@@ -257,6 +257,16 @@ def test_idle_clients_of_a_compressor(tmp_path):
     assert alone == pytest.approx(30 * m * 1e-3)
 
 
+def test_a_row_with_a_message_in_several_rounds_is_not_silent(tmp_path):
+    compressor = {"name": "bernoulli", "p": 0.02}
+    path = log_of(tmp_path, "marina", {"p": 0.01}, compressor, log_every=5)
+    messages = np.diff(columns(path)["messages_up"], prepend=0)
+    assert 1 in messages and 0 in messages  # 1 of 5 rounds: 0.2 a round
+    rounds = rounds_of(read(path), Fleet("unlimited", seconds=1.0))
+    assert np.array_equal(rounds.silent[1:], messages[1:] == 0)
+    assert np.array_equal(rounds.senders[messages == 1], [1] * (messages == 1).sum())
+
+
 def test_participants_who_have_nothing_to_send_have_computed(tmp_path):
     path = log_of(tmp_path, "fedavg", METHODS["fedavg"], {"name": "bernoulli", "p": 0.3})
     assert {0, 1} < set(np.diff(columns(path)["messages_up"]))

@@ -191,9 +191,10 @@ def test_other_spellings():
 def test_a_default_of_no_key_is_refused():
     """Where a table replaces a half, keys of the other one may be left over."""
 
-    @mpisim.method("mine", optimizer="heavy-ball", alfa=0.3)
+    @mpisim.method("mine", optimizer="heavy-ball", alfa=0.3, lambda_=0.2)
     class Mine(mpisim.Estimator):
         alpha: float = 0.5
+        lambda_: float = 0.1
         start = estimate = None
 
     with pytest.raises(
