@@ -28,6 +28,7 @@ from mpisim.runs.identity import packages_of
 from mpisim.runs.setup import Setup
 from tests.comm.jobs import python
 from tests.helpers import table
+from tests.problems.test_base import Bowls
 from tests.runs.sweep.support import BASE
 from tests.runs.test_experiment import PLUGIN
 
@@ -74,6 +75,13 @@ class Mine(Compressor): form = compress = None
 assert COMPRESSORS["topk"].__module__ == "mpisim.compressors.sparse"
 assert COMPRESSORS["randk"] is Mine
 """
+
+
+@pytest.mark.parametrize(("keys", "seed"), [({}, 7), ({"seed": 5}, 5)])
+def test_the_seed_is_set_unless_it_is_a_key(keys, seed):
+    members = {"__annotations__": dict.fromkeys(keys, int), **keys}
+    made = mpisim.problem("seeded", label="seeded")(type("Seeded", (Bowls,), members))
+    assert made().loaded(2, 0, 2, 7, np.dtype(float)).seed == seed
 
 
 def test_a_plugin_that_replaces_a_class_comes_last():

@@ -342,10 +342,3 @@ def test_without_pytorch_it_is_one_line(monkeypatch):
     monkeypatch.delitem(sys.modules, "mpisim.problems.torch.network", raising=False)
     with pytest.raises(InputError, match=r"needs torch: pip install 'mpisim\[torch\]'"):
         PROBLEMS["torch"](**NETWORK).loaded(N, 0, N, 3, np.dtype("float64"))
-
-
-@pytest.mark.parametrize(("keys", "seed"), [({}, 7), ({"seed": 5}, 5)])
-def test_the_seed_is_set_unless_it_is_a_key(keys, seed):
-    members = {"__annotations__": dict.fromkeys(keys, int), **keys}
-    made = registered("seeded", label="seeded")(type("Seeded", (Bowls,), members))
-    assert made().loaded(2, 0, 2, 7, np.dtype(float)).seed == seed

@@ -22,6 +22,7 @@ from mpisim.runs.setup import Setup
 from tests.compressors.cases import CASES
 from tests.helpers import before_row, set_up, some_of, table
 from tests.problems.support import SMALL
+from tests.problems.test_base import Bowls
 from tests.resumes import KEYS, SMOOTH
 from tests.runs.support import run_afresh
 
@@ -177,3 +178,28 @@ def test_a_vector_instead_of_an_upload_is_a_line():
     )
     with pytest.raises(InputError, match=r"^star: ndarray cannot be sent; allowed: what"):
         rehearse(set_up(table({"name": "mine", "stepsize": 0.1}, {"name": "identity"})))
+
+
+MISTAKES = {
+    r"^problem 'mine': load must set rows, identity$": {
+        "load": lambda self, n, first, m, seed, dtype: vars(self).update(
+            n=n, first=first, m=m, d=4, dtype=dtype, identical=False
+        )
+    },
+    r"losses_and_gradients returned \['list', 'NoneType'\]; allowed: losses of shape \(6": {
+        "losses_and_gradients": lambda self, x: ([1.0], None)
+    },
+    r"returned \[\(6,\), \(4,\)\]; allowed": {
+        "losses_and_gradients": lambda self, x: (np.ones(6), x)
+    },
+    r"returned \['NoneType'\]; allowed": {"losses_and_gradients": lambda self, x: None},
+}
+
+
+@pytest.mark.parametrize("message", MISTAKES)
+def test_a_mistake_in_a_problem_is_a_line(message):
+    members = {"workers": 6} | MISTAKES[message]
+    mpisim.problem("mine")(type("Mine", (Bowls,), members))
+    tables = table({"name": "gd", "stepsize": 0.1}) | {"problem": {"name": "mine"}}
+    with pytest.raises(InputError, match=message):
+        rehearse(set_up(tables))

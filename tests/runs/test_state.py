@@ -15,7 +15,6 @@ from mpisim.testing import differences
 from tests.comm.jobs import mpirun, needs_mpirun
 from tests.comm.wrong_methods import keeps_momentum, line, published, right, undecoded
 from tests.helpers import columns, run_tables, set_up, table
-from tests.problems.test_base import Bowls
 
 FIRST, LAST = 13, 30
 
@@ -271,31 +270,6 @@ def test_a_mistake_in_a_metric_is_a_line(message):
     mpisim.metric("wide")(type("Wide", (mpisim.Metric,), members))
     with pytest.raises(mpisim.InputError, match=message):
         run_tables(table({"name": "gd", "stepsize": 0.1}, columns=["wide"]))
-
-
-PROBLEM_MISTAKES = {
-    r"^problem 'mine': load must set rows, identity$": {
-        "load": lambda self, n, first, m, seed, dtype: vars(self).update(
-            n=n, first=first, m=m, d=4, dtype=dtype, identical=False
-        )
-    },
-    r"losses_and_gradients returned \['list', 'NoneType'\]; allowed: losses of shape \(6": {
-        "losses_and_gradients": lambda self, x: ([1.0], None)
-    },
-    r"returned \[\(6,\), \(4,\)\]; allowed": {
-        "losses_and_gradients": lambda self, x: (np.ones(6), x)
-    },
-    r"returned \['NoneType'\]; allowed": {"losses_and_gradients": lambda self, x: None},
-}
-
-
-@pytest.mark.parametrize("message", PROBLEM_MISTAKES)
-def test_a_mistake_in_a_problem_is_a_line(message):
-    members = {"workers": 6} | PROBLEM_MISTAKES[message]
-    mpisim.problem("mine")(type("Mine", (Bowls,), members))
-    tables = table({"name": "gd", "stepsize": 0.1}) | {"problem": {"name": "mine"}}
-    with pytest.raises(mpisim.InputError, match=message):
-        run_tables(tables)
 
 
 def test_a_metric_may_return_an_array():
