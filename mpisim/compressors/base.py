@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from mpisim.core.arrays import to_host
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Objective, Uplink
-from mpisim.core.registry import Registry, Spec, named
+from mpisim.core.registry import Registry, Spec, named, of_mpisim
 from mpisim.core.rng import Draw
 from mpisim.core.schema import build, choose
 from mpisim.theory.compression import FLOAT_BITS, CompressorConstants
@@ -79,6 +80,8 @@ class Compressor(Spec, CompressorConstants, ABC):
             cls.fitted = True
         if "compress" in vars(cls) and "on_device" not in vars(cls):
             cls.on_device = False
+        if "compress" in vars(cls) and not of_mpisim(cls):
+            cls.compress = _of_messages(cls.compress)  # type: ignore[method-assign]
 
     def bind(self, d: int, n: int, precision: Precision) -> Compressor:
         """A copy for dimension ``d``, ``n`` workers over all ranks, and a precision.
@@ -158,6 +161,21 @@ class Compressor(Spec, CompressorConstants, ABC):
     def paper_bits(self, message: Message) -> np.ndarray:
         """What the compressor's paper charges for each message, shape (workers,), int64."""
         return message.payload_bits
+
+
+def _of_messages(compress: Callable[..., Any]) -> Callable[..., Message]:
+    """A plugin's `compress`, which raises `InputError` where it returns anything but messages."""
+
+    @wraps(compress)
+    def checked(self: Compressor, *given: Any, **named: Any) -> Message:
+        message = compress(self, *given, **named)
+        if not isinstance(message, Message):
+            kind = f"{type(self).__module__}.{type(self).__qualname__}"
+            line = f"compress returned {type(message).__name__}; allowed: a form's message"
+            raise InputError(f"{kind}: {line}")
+        return message
+
+    return checked
 
 
 @dataclasses.dataclass(frozen=True)

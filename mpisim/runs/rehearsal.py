@@ -16,7 +16,6 @@ import numpy as np
 from mpisim.comm.clock import COMMUNICATE, COMPILE, PARALLEL, PHASES, Clock, uncharged
 from mpisim.comm.network import Upload
 from mpisim.comm.star import Star
-from mpisim.compressors.base import Compressor
 from mpisim.core.errors import InputError
 from mpisim.runs import careful
 from mpisim.runs.labels import by_key
@@ -31,19 +30,12 @@ LONG = 10.0  # seconds; a row that takes longer is evaluated once, as a second o
 class RehearsalStar(Star):
     """A star whose coins show one side in even rounds and the other side in odd ones.
 
-    It refuses what is no message, and what is no upload.
+    It refuses what is no upload.
 
     shown : the side of the last coin, and its probability; (True, 1) without a coin so far
     """
 
     shown = True, 1.0
-
-    def compress(self, compressor: Compressor, *given: Any, **named: Any) -> Upload:
-        upload = super().compress(compressor, *given, **named)
-        if not isinstance(upload.message, Message):
-            line = f"compress returned {type(upload.message).__name__}; allowed: a form's message"
-            raise InputError(f"compressor {compressor.name!r}: {line}")
-        return upload
 
     def gather(self, upload: Upload) -> Message | None:
         if not isinstance(upload, Upload):

@@ -162,11 +162,21 @@ def test_the_state_of_a_rehearsal_is_freed_with_it(monkeypatch):
     assert kept == [None]
 
 
-def test_what_is_no_message_is_a_line():
+MINE = {"name": "mine"}
+MARINA = {"name": "marina", "stepsize": 0.1, "p": 0.5}
+WITH_MINE = [
+    table(MARINA, MINE),
+    table(MARINA, {"name": "rotated", "inner": MINE}),
+    table({"name": "ef21-p", "stepsize": 0.1, "down": MINE}),
+]
+
+
+@pytest.mark.parametrize("tables", WITH_MINE, ids=["up", "inside", "down"])
+def test_what_is_no_message_is_a_line(tables):
     kind = type("Mine", (Identity,), {"compress": lambda self, v, draw: v})
     mpisim.compressor("mine")(kind)
-    with pytest.raises(InputError, match=r"^compressor 'mine': compress returned ndarray; allow"):
-        rehearse(set_up(table({"name": "marina", "stepsize": 0.1, "p": 0.5}, {"name": "mine"})))
+    with pytest.raises(InputError, match=r"Mine: compress returned ndarray; allowed: a form"):
+        rehearse(set_up(tables))
 
 
 def test_a_vector_instead_of_an_upload_is_a_line():
