@@ -64,6 +64,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "width": "multiplies the channels of every layer; 1 is the paper's network",
         "data": "cifar10, cifar100, mnist, cifar10-part (its first 4,000 and 1,000 images),"
         " generated, torchvision:NAME, or datasets:NAME",
+        "split": "how rows are dealt to workers, as in `logistic`, which also has other splits",
         "samples": "uses only this many training samples, and at most this many test samples; 0:"
         " all",
         "log_samples": "computes the rows of the log on this many training samples, an equal"

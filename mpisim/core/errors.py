@@ -99,7 +99,10 @@ def library(name: str, extra: str, what: str) -> ModuleType:
     extra : of mpisim, to install it with; empty if there is none
     """
     try:
-        return importlib.import_module(name)
+        module = importlib.import_module(name)
+        if getattr(module, "__file__", name) is None:  # a folder of this name: `datasets`
+            raise ImportError
+        return module
     except ImportError:
         package = f"'mpisim[{extra}]'" if extra else name
         raise InputError(f"{what} needs {name}: pip install {package}") from None

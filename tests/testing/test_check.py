@@ -245,7 +245,8 @@ def test_a_copy_starts_as_the_method_that_it_is_like(tmp_path, monkeypatch):
 
 STAND_IN = '#!/bin/bash\necho "${{0##*/}}" "$PWD" "$@" >> "$MESSAGE"\nexit {code}\n'
 SRUN = f"srun FOLDER --kill-on-bad-exit=0 --wait=60 {sys.executable} -m mpisim"
-ARRAY = {"SLURM_ARRAY_TASK_ID": "6", "SLURM_ARRAY_TASK_MIN": "4", "SLURM_ARRAY_TASK_COUNT": "8"}
+ARRAY = {"SLURM_ARRAY_TASK_ID": "6", "SLURM_ARRAY_TASK_MIN": "4"}
+ARRAY |= {"SLURM_ARRAY_TASK_MAX": "11", "SLURM_ARRAY_TASK_COUNT": "8"}
 
 
 @pytest.fixture
@@ -283,6 +284,8 @@ def test_a_run_goes_on_from_its_checkpoint_and_is_queued_again_where_slurm_stops
 def test_a_task_of_an_array_runs_its_share_of_a_sweep(submit):
     assert submit("sweep", "g.toml", **ARRAY)[1] == [f"{SRUN} sweep g.toml --shard 3/8"]
     assert submit("sweep", "g.toml")[1][1:] == [f"{SRUN} sweep g.toml"]
+    some = ARRAY | {"SLURM_ARRAY_TASK_COUNT": "2"}  # --array=4,11, say
+    assert submit("sweep", "g.toml", **some)[1][2:] == [f"{SRUN} sweep g.toml"]
 
 
 def test_without_a_command_there_is_a_line(submit):

@@ -243,9 +243,15 @@ def forget():
     samples.load.cache_clear()
 
 
-@pytest.mark.parametrize("library", ["torchvision", "datasets"])
-def test_a_library_that_is_missing_is_one_line(library, monkeypatch, forget):
-    monkeypatch.setitem(sys.modules, library, None)
+FOLDER = types.ModuleType("datasets")  # what Python makes of a folder of this name
+FOLDER.__file__ = None
+
+
+@pytest.mark.parametrize(
+    "library, module", [("torchvision", None), ("datasets", None), ("datasets", FOLDER)]
+)
+def test_a_library_that_is_missing_is_one_line(library, module, monkeypatch, forget):
+    monkeypatch.setitem(sys.modules, library, module)
     with pytest.raises(InputError, match=f"needs {library}: pip install {library}$"):
         samples.load(f"{library}:MNIST")
     with pytest.raises(InputError, match="before ':': unknown name 'nowhere'"):
