@@ -12,7 +12,7 @@ import base64
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from math import exp, lgamma, log, pi, sqrt
+from math import exp, lgamma, log, nan, pi, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,7 +64,12 @@ class Row(NamedTuple):
 
     @property
     def above_sphere(self) -> float:
-        """The error of the best multiple over the least on average over the sphere: `sphere`."""
+        """The error of the best multiple over the least on average over the sphere: `sphere`.
+
+        NaN for d = 1, where a bit leaves none.
+        """
+        if self.d == 1:
+            return nan
         bits, least = sphere(self.d)
         b = self.bits.mean()
         inside = np.exp(np.interp(b, bits, np.log(least)))

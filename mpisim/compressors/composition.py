@@ -31,8 +31,8 @@ class Compose(Compressor):
 
     With an inner one that keeps coordinates, the message holds the values at those that both keep.
     Otherwise it holds the coordinates that the outer one keeps, as the inner one writes them; a
-    worker that keeps nothing sends nothing. Only kept coordinates are rounded, which is equivalent
-    because Q rounds them independently. omega = (1 + omega_C) (1 + omega_Q) - 1. With
+    worker that keeps nothing sends nothing, or a length. Only kept coordinates are rounded, which
+    is equivalent because Q rounds them independently. omega = (1 + omega_C) (1 + omega_Q) - 1. With
     V = E|(1/n) sum Q_i(a_i) - (1/n) sum a_i|^2, at most (omega_Q / n) (1/n) sum |a_i|^2 because
     workers round independently,
 

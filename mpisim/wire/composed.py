@@ -171,7 +171,7 @@ class ComposedForm(Form):
     """Sparse vectors with seeded coordinates, whose values travel as messages of another kind.
 
     The workers that keep the same number k of coordinates form a stratum. Its messages are those of
-    vectors in dimension k. A worker that keeps nothing sends nothing.
+    vectors in dimension k. A worker that keeps nothing sends nothing, or its length.
 
     kept : who keeps which coordinates, and the scale
     strata : every worker that keeps something

@@ -123,6 +123,10 @@ def test_a_compressor_of_a_plugin_has_a_card(tmp_path, command):
     assert "alpha: 0.75 claimed, 0.75 +-" in text and "slope 0.00" in text
 
 
+def test_one_coordinate_has_no_distance_to_the_sphere(command):
+    assert " nan\n" in command("card", "natural", "--d", "1")
+
+
 D, M = 64, 50
 V = np.random.default_rng(0).standard_normal((M, D))
 

@@ -4,8 +4,8 @@ A state is a number x below 2^63. Coding a symbol with frequency f of 2^r, whose
 c, makes it (x // f) 2^r + c + x mod f, after 32 bits of x were written where it would exceed 63
 bits. Reading undoes this, last symbol first, and a state from 2^31 on has one predecessor only. So
 bytes are what a sender writes if they end in the state that the sender began with. Senders begin
-with a one and bits that they would send anyway, so nothing is lost at the ends. Only integers are
-used: the same bits on any processor.
+with a one and bits that they would send anyway, so nothing is lost at the ends if there are 32 of
+them. Only integers are used: the same bits on any processor.
 
 A number is written as a one, the n bits after the state's leading one, and then the words, the
 last first. The one has up to 7 zeros in front of it, which fill the first byte (framing).
