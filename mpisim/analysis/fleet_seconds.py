@@ -20,7 +20,7 @@ from mpisim.core.numerics import philox
 from mpisim.core.rng import Draw, Streams, purpose_key
 
 BLOCK = 1 << 14  # clients at a time
-GROUP = 32  # rows that are bounded together
+GROUP, FEW = 32, 64  # rows, and clients, that are bounded together
 ROUNDING = 1e-12  # relative, more than that of the few sums of a client's seconds
 PRESENCE = purpose_key("fleet/presence")
 
@@ -88,6 +88,8 @@ def _slowest(
     """
     rows, there = slowest.size, availability * (1.0 - dropout)
     waits = limit.min() < np.inf and dropout > 0  # for a client that drops out
+    worst_up, worst_down = _least(up_rate), _least(down_rate)
+    worst_latency, worst_factor = -_least(-latency), -_least(-factor)
     for start in range(0, rows, GROUP):
         stop = min(start + GROUP, rows)
         group = slice(start, stop)
@@ -98,20 +100,25 @@ def _slowest(
             spare = min(spare, min(slowest[k], limit[k]) * (1 - ROUNDING) - own[k])
             if waits and slowest[k] < limit[k]:
                 spare = -np.inf
-        for i in range(latency.size):
-            more = factor[i] - 1.0
-            bound = more * (slow if more > 0 else quick) + latency[i] * far
-            if bound + longest / up_rate[i] + back / down_rate[i] <= spare:
+        for few in range(worst_up.size):
+            more = worst_factor[few] - 1.0
+            bound = more * (slow if more > 0 else quick) + worst_latency[few] * far
+            if bound + longest / worst_up[few] + back / worst_down[few] <= spare:
                 continue
-            for k in range(start, stop):
-                taken = own[k] + more * computing[k] + latency[i] * hops[k]
-                taken = taken + up[k] / up_rate[i] + down[k] / down_rate[i]
-                late[k] += taken > limit[k]
-                if there < 1 and (taken > slowest[k] or (waits and slowest[k] < limit[k])):
-                    u = _presence(seed, purpose, index[k], first + i)
-                    if u < 1.0 - there:
-                        taken = limit[k] if waits and u >= 1.0 - availability else 0.0
-                slowest[k] = taken if taken > slowest[k] else slowest[k]
+            for i in range(few * FEW, min(few * FEW + FEW, latency.size)):
+                more = factor[i] - 1.0
+                bound = more * (slow if more > 0 else quick) + latency[i] * far
+                if bound + longest / up_rate[i] + back / down_rate[i] <= spare:
+                    continue
+                for k in range(start, stop):
+                    taken = own[k] + more * computing[k] + latency[i] * hops[k]
+                    taken = taken + up[k] / up_rate[i] + down[k] / down_rate[i]
+                    late[k] += taken > limit[k]
+                    if there < 1 and (taken > slowest[k] or (waits and slowest[k] < limit[k])):
+                        u = _presence(seed, purpose, index[k], first + i)
+                        if u < 1.0 - there:
+                            taken = limit[k] if waits and u >= 1.0 - availability else 0.0
+                    slowest[k] = taken if taken > slowest[k] else slowest[k]
     for k in range(rows):  # the client that sends most
         i = busiest[k]
         if most[k] > up[k] and 0 <= i < latency.size:
@@ -122,6 +129,15 @@ def _slowest(
             if there == 1 or _presence(seed, purpose, index[k], first + i) >= 1.0 - there:
                 slowest[k] = max(slowest[k], last)
         slowest[k] = min(slowest[k], limit[k])
+
+
+@njit(cache=True)
+def _least(values):
+    """The least of each `FEW` values."""
+    out = np.empty((values.size + FEW - 1) // FEW)
+    for few in range(out.size):
+        out[few] = values[few * FEW : few * FEW + FEW].min()
+    return out
 
 
 @njit(cache=True, error_model="numpy")

@@ -148,10 +148,10 @@ class Fleet:
         key = purpose_key(PURPOSE)
         words = philox.words_of(self.seed if seed is None else seed, key, 0, 0, which, WORDS)
         uniforms = ((np.ascontiguousarray(words.T) >> np.uint64(11)) + 0.5) * 2.0**-53
-        common, *scores, device = normal_quantiles(uniforms[1:])
+        common, *scores = normal_quantiles(uniforms[1:-1])
         rho = self.correlation
         link = [sqrt(rho) * common + sqrt(1 - rho) * score for score in scores]
-        return Clients(*self._links(which, uniforms[0], link), self._factors(which, device))
+        return Clients(*self._links(which, uniforms[0], link), self._factors(which, uniforms[-1]))
 
     def _links(
         self, which: np.ndarray, u: np.ndarray, z: list[np.ndarray]
@@ -186,11 +186,11 @@ class Fleet:
             require(plain, "fleet.links", text, "RATE[/RATE][,LATENCY]: a client's own link")
         return links
 
-    def _factors(self, which: np.ndarray, score: np.ndarray) -> np.ndarray:
+    def _factors(self, which: np.ndarray, u: np.ndarray) -> np.ndarray:
         if self.devices == "equal":
             return np.ones(len(which))
         if self.devices == "phones":
-            return exp(interpolated(log(PHONES)[None], np.zeros(len(score), np.int64), score))
+            return exp(interpolated(log(PHONES)[None], np.zeros_like(which), normal_quantiles(u)))
         return np.asarray(self.devices, float)[which % len(self.devices)]
 
 
@@ -238,8 +238,8 @@ def interpolated(quantiles, rows, score):
     out, last = np.empty(score.size), SCORES.size - 1
     for i in range(score.size):
         z, right = min(max(score[i], SCORES[0]), SCORES[last]), 1
-        while right < last and SCORES[right] < z:
-            right += 1
+        for j in range(1, last):  # no branch, which would be mispredicted
+            right += SCORES[j] < z
         share = (z - SCORES[right - 1]) / (SCORES[right] - SCORES[right - 1])
         low, high = quantiles[rows[i], right - 1], quantiles[rows[i], right]
         out[i] = low + share * (high - low)

@@ -39,10 +39,12 @@ class Ledger:
     @property
     def counts(self) -> np.ndarray:
         """The totals by run and column, shape (runs, columns), int64."""
-        _settle(self._counts, self._largest, self._of, self._rounds)
-        self._counts[:, BITS_DOWN] += self._down
-        self._counts[:, FRAMING_DOWN] += self._framing_down
-        self._down = self._framing_down = 0
+        if self._of[0] != self._rounds:  # asked several times for each row of the log
+            _settle(self._counts, self._largest, self._of, self._rounds)
+        if self._down or self._framing_down:
+            self._counts[:, BITS_DOWN] += self._down
+            self._counts[:, FRAMING_DOWN] += self._framing_down
+            self._down = self._framing_down = 0
         return self._counts
 
     @property

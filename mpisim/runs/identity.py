@@ -146,7 +146,8 @@ def _source(kind: type) -> str:
     is kept, its bytecode."""
     with suppress(OSError, TypeError, SyntaxError):
         return inspect.getsource(kind)
-    codes = [one.__code__ for one in vars(kind).values() if isinstance(one, FunctionType)]
+    functions = [one for one in vars(kind).values() if isinstance(one, FunctionType)]
+    codes = [inspect.unwrap(one).__code__ for one in functions]
     codes = [code for code in codes if not Path(code.co_filename).is_file()]  # not a decorator's
     cells = {"".join(linecache.getlines(code.co_filename)) for code in codes} - {""}
     plain = [(n, v) for n, v in vars(kind).items() if isinstance(v, bool | int | float | str)]

@@ -91,7 +91,8 @@ def words_of(seed, purpose, round, message, workers, count):
     for i in range(workers.size):
         again = again + 1 if i > 0 and workers[i] == workers[i - 1] else 0
         fill(row, seed, purpose, round, message, again, workers[i] * steps)
-        out[i] = row[:count]
+        for j in range(count):
+            out[i, j] = row[j]
     return out
 
 
