@@ -105,9 +105,8 @@ def _private_cache_and_no_waiting_for_disks(tmp_path_factory):
         yield
 
 
-@pytest.fixture(autouse=True)
 def _forget_plugins(tmp_path_factory):
-    """What a test registered, and modules in its folders, are gone after it.
+    """What a test, or its module's fixtures, registered, and modules in its folders, are gone then.
 
     Another test of the process may then use the names.
     """
@@ -127,6 +126,10 @@ def _forget_plugins(tmp_path_factory):
     for name in set(sys.modules) - modules:
         if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
             del sys.modules[name]
+
+
+_after_each_module = pytest.fixture(_forget_plugins, scope="module", autouse=True)
+_after_each_test = pytest.fixture(_forget_plugins, autouse=True)
 
 
 @pytest.fixture
