@@ -151,6 +151,9 @@ def _in_one_process(subject: Subject, trials: list[Trial]) -> Iterator[Outcome]:
     yield Check(same, _over(trials, Trial.debug)).outcome(name)
     same = "a run in two parts has the log of a run in one, so its state is complete"
     yield Check(same, _over(trials, Trial.resume)).outcome(name)
+    if able := [trial for trial in trials if trial.ensemble()]:
+        same = "in_ensembles: two runs that advance together have the logs of each alone"
+        yield Check(same, _over(able, Trial.together)).outcome(name)
 
 
 def _over(trials: list[Trial], check: Callable[[Trial], None]) -> Callable[[], None]:
