@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -35,8 +36,13 @@ def compressor_checks(spec: Compressor) -> list[Check]:
     def blocks(check: Callable[[Compressor, np.ndarray], None]) -> Callable[[], None]:
         return lambda: _each(spec, check)
 
+    @cache
+    def bound() -> Compressor:
+        some = spec.bind(_dimensions(spec)[0], WORKERS, SINGLE)
+        return some if some.correlated else spec.bind(some.d, DRAWS, SINGLE)
+
     def draws(check: Callable[[Compressor], None]) -> Callable[[], None]:
-        return lambda: check(spec.bind(_dimensions(spec)[0], DRAWS, SINGLE))
+        return lambda: check(bound())
 
     return [
         Check("decode(encode(message)) is the message, to the bit", blocks(round_trip)),
