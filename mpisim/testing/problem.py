@@ -152,11 +152,18 @@ def alike(spec: Problem) -> None:
         starts = {points(block, 1)[0].tobytes() for block in [together, *blocks]}
         demand(len(starts) == 1, f"{where}: initial_point() differs")
         for x in points(together):
-            results = zip(*(block.losses_and_gradients(x) for block in blocks), strict=True)
-            one_block = together.losses_and_gradients(x)
-            for name, one, several in zip(("losses", "gradients"), one_block, results, strict=True):
-                why = f"{where}: other {name} than in one block"
-                demand_same(one, np.concatenate(several), why)
+            of_blocks = [_results(block, x) for block in blocks]
+            for name, one in _results(together, x).items():
+                several = np.concatenate([results[name] for results in of_blocks])
+                demand_same(one, several, f"{where}: other {name} than in one block")
+
+
+def _results(problem: Problem, x: np.ndarray) -> dict[str, np.ndarray]:
+    """What a block has at x; of worker i the samples i, i + 1, ... of a batch, in a circle."""
+    losses, gradients = problem.losses_and_gradients(x)
+    batch = np.arange(problem.first, problem.first + problem.m)[:, None] + np.arange(3)
+    batches = problem.batch_gradients(x, batch % problem.rows[:, None])
+    return {"losses": losses, "gradients": gradients, "batch_gradients": batches}
 
 
 def kept(problem: Problem) -> None:
