@@ -227,21 +227,29 @@ class Trial:
     def together(self) -> None:
         """Two steps, and two seeds if these may differ, have together the logs of each alone."""
         method, settings = self.tables["method"], self.tables["run"]
-        half = self.tables | {"method": method | {"stepsize": method["stepsize"] / 2}}
-        reseeded = half | {"run": settings | {"seed": settings["seed"] + 1}}
-        other = dataclasses.replace(self, tables=reseeded)
+        slower = self.tables | {"method": method | {"stepsize": 0.01}}
+        seed = {"seed": settings["seed"] + 1}
+        other = dataclasses.replace(self, tables=slower | {"run": settings | seed})
         if other.ensemble() != self.ensemble():
-            other.tables = half
-        run(other.tables, self.log("half"))
+            other.tables = slower
+        run(other.tables, self.log("slower"))
         both = [Experiment.from_dict(one.tables) for one in (self, other)]
         setups = [Setup(one, OneProcess()) for one in both]  # type: ignore[arg-type]
         logs = self.log("first"), self.log("second")
         with without_remarks(), StopSignals() as signals:
             outputs = [Output(log, quiet=True, ensemble=len(logs)) for log in logs]
             ends = run_together(setups, outputs, signals)
-        _pass_on(ends[0].status)
-        for alone, log in zip(("complete", "half"), logs, strict=True):
+        for alone, log, end in zip(("complete", "slower"), logs, ends, strict=True):
+            _pass_on(end.status)
             require_same(self.log(alone), log)
+
+    def unmeasured(self) -> None:
+        """Without ``run.columns`` the log has the same other columns."""
+        settings = {key: v for key, v in self.tables["run"].items() if key != "columns"}
+        run(self.tables | {"run": settings}, log := self.log("unmeasured"))
+        changed = [name for name in differences(self.log("complete"), log) if name in _content(log)]
+        why = "does it draw or send as methods do?"
+        demand(not changed, f"without it {', '.join(changed)} differ: {why}")
 
     def run_on(self, comm: Comm) -> None:
         """On the ranks of ``comm``: the run, and the end of the other first part. Collective.
