@@ -31,6 +31,7 @@ from mpisim.comm.star import Star
 from mpisim.core.errors import InputError
 from mpisim.core.machine import VECTORS, gigabytes, reading_budget
 from mpisim.core.protocols import Round
+from mpisim.core.registry import of_mpisim
 from mpisim.core.rng import Streams
 from mpisim.core.terminal import report
 from mpisim.methods.method_table import Schedule
@@ -82,8 +83,11 @@ def why_not(log: Log, experiment: Experiment) -> str:
     with reading_budget() as budget:
         if size > budget.bytes:
             return f"that may take {gigabytes(size)}; MPISIM_READ_GIGABYTES allows more"
-    if not experiment.method.estimator.replayed:
-        return f"method {experiment.method.name!r} needs more of the data than gradients"
+    method, kind = experiment.method.name, type(experiment.method.estimator)
+    if not kind.replayed:
+        return f"method {method!r} needs more of the data than gradients"
+    if not of_mpisim(kind) and "replayed" not in vars(kind):
+        return f"the class of method {method!r} does not say `replayed = True`"
     star, _ = _star(log, experiment)
     for compressor in (experiment.compressor, *experiment.method.compressors):
         bound = compressor.bind(int(log.attrs["dimension"]), log.n, experiment.run.precision)

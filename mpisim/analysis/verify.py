@@ -11,6 +11,8 @@ from mpisim.analysis.link_model import to_some
 from mpisim.analysis.repeat import COLUMNS, replay, rerun, tables_of, why_not, worker_bits
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
+from mpisim.core.terminal import one_line
+from mpisim.runs.careful import is_plugin
 from mpisim.runs.experiment import parse
 from mpisim.runs.identity import executed_by, of_log, other_code
 from mpisim.runs.log.reader import Log, damaged
@@ -188,10 +190,18 @@ def _recomputed(log: Log, lacks: str) -> Iterator[Check]:
     other = other_code(of_log(log.attrs), executed_by(experiment))
     same = "the code that is here wrote the log"
     yield Check(f"the log {other}" if other else same, done=not other)
-    if reason := why_not(log, experiment):
-        yield Check(f"{text}: no, {reason}; --rerun checks them", done=False)
-        return
+    again = "--rerun checks them"
     try:
-        yield Check(text, replay(log, experiment))
+        if reason := why_not(log, experiment):
+            check = Check(f"{text}: no, {reason}; {again}", done=False)
+        else:
+            check = Check(text, replay(log, experiment))
     except TimeoutError as error:
-        yield Check(f"{text}: no, {error}", done=False)
+        check = Check(f"{text}: no, {error}", done=False)
+    except Exception as error:
+        method = experiment.method
+        if not any(map(is_plugin, (method.estimator, method.optimizer, *experiment.compressors))):
+            raise
+        why = f"without the data there is {one_line(repr(error))}"
+        check = Check(f"{text}: no, {why}; {again}", done=False)
+    yield check

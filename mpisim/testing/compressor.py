@@ -6,7 +6,8 @@ Each check takes a bound compressor and vectors (m, d), and raises `Broken`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from mpisim.compressors.base import Compressor
 from mpisim.core.errors import InputError
+from mpisim.core.rng import Draw
 from mpisim.testing.moments import DRAWS, alpha, density, draw, omega, vectors
 from mpisim.testing.runs import Broken, Check, NotChecked, demand, demand_same
 from mpisim.wire.base import Precision
@@ -27,6 +29,7 @@ WORKERS = 7
 BLOCKS = (0, 1, WORKERS)  # workers on a rank
 SPLITS = (range(WORKERS + 1), (0, 2, 7), (0, 3, 3, 7))
 CLIENTS = (1, 3, 6)
+FRESH = 20  # rounds, and seeds, that are compared
 
 
 def compressor_checks(spec: Compressor) -> list[Check]:
@@ -35,8 +38,13 @@ def compressor_checks(spec: Compressor) -> list[Check]:
     def blocks(check: Callable[[Compressor, np.ndarray], None]) -> Callable[[], None]:
         return lambda: _each(spec, check)
 
+    @cache
+    def bound() -> Compressor:
+        some = spec.bind(_dimensions(spec)[0], WORKERS, SINGLE)
+        return some if some.correlated else spec.bind(some.d, DRAWS, SINGLE)
+
     def draws(check: Callable[[Compressor], None]) -> Callable[[], None]:
-        return lambda: check(spec.bind(_dimensions(spec)[0], DRAWS, SINGLE))
+        return lambda: check(bound())
 
     return [
         Check("decode(encode(message)) is the message, to the bit", blocks(round_trip)),
@@ -44,6 +52,7 @@ def compressor_checks(spec: Compressor) -> list[Check]:
         Check("sizes that its form tells are those of the bytes", blocks(form_sizes)),
         Check("a worker's message is the same on any rank", blocks(alike)),
         Check("the same draw gives the same message", blocks(stateless)),
+        Check("other rounds and seeds give other messages", lambda: fresh(spec)),
         Check("it keeps nothing from round to round", lambda: keeps_nothing(spec)),
         Check("infinite and NaN values can be sent", blocks(diverging)),
         Check("E C(v) = v and E|C(v) - v|^2 <= omega |v|^2", draws(omega)),
@@ -179,6 +188,24 @@ def stateless(compressor: Compressor, v: np.ndarray) -> None:
     for other in (np.asfortranarray(v), np.repeat(v, 2, axis=1)[:, ::2]):
         same = compressor.compress(other, draw(len(v))).decoded().tobytes() == before
         demand(same, "the message depends on how v lies in memory")
+
+
+def fresh(spec: Compressor) -> None:
+    """Messages of one vector change with the round and the seed, if they differ at all."""
+    compressor = spec.bind(_dimensions(spec)[0], WORKERS, SINGLE)
+    if not compressor.omega:
+        raise NotChecked("its omega is None or 0")
+    v = np.tile(vectors(1, compressor.d), (WORKERS, 1))
+
+    def differ(draws: Iterable[Draw]) -> bool:
+        return bool(np.ptp([compressor.compress(v, one).decoded() for one in draws], axis=0).any())
+
+    each = np.ptp(compressor.compress(v, draw(WORKERS)).decoded(), axis=0).any()
+    rounds = differ(draw(WORKERS, round=k) for k in range(FRESH))
+    seeds = differ(draw(WORKERS, seed=k) for k in range(FRESH))
+    for name, change in (("round", rounds), ("seed", seeds)):
+        why = f"messages of one vector differ, but not with the {name}; draw from `draw` alone"
+        demand(change or not (each or rounds or seeds), why)
 
 
 def keeps_nothing(spec: Compressor) -> None:

@@ -9,13 +9,12 @@ each of these has at most the probability exp(-L):
     lambda sum X_t - lambda^2 sum (X_t^2 / 6 + s / 3) >= L, for E X = 0, E X^2 <= s.
 
 The first holds because y - a(c) y^2 <= log(1 + y) for y >= -c, with equality at -c, and the
-second because exp(y - y^2 / 6) <= 1 + y + y^2 / 3 for all y. Workers that share a permutation draw
-without replacement, which only makes the expectations smaller.
+second because exp(y - y^2 / 6) <= 1 + y + y^2 / 3 for all y.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import lru_cache
 from math import log, sqrt
 
 import numpy as np
@@ -45,9 +44,20 @@ def vectors(m: int, d: int, precision: Precision | None = None, seed: int = 0) -
     return v.astype(precision.arithmetic if precision else np.float64)
 
 
-def samples(compressor: Compressor, v: np.ndarray, n: int) -> np.ndarray:
-    """C(v) of n workers with the same vector v (d,), shape (n, d)."""
-    return compressor.compress(np.tile(v, (n, 1)), draw(n)).decoded()
+def samples(compressor: Compressor, shapes: np.ndarray) -> np.ndarray:
+    """`DRAWS` samples of C(v) for each v in ``shapes`` (k, d), shape (k, draws, d).
+
+    They are n workers' of one round; of workers that share randomness, one's of each round.
+    """
+    n = compressor.n
+    if not compressor.correlated:
+        several = (np.tile(v, (n, 1)) for v in shapes)
+        return np.array([compressor.compress(v, draw(n)).decoded() for v in several])
+    rows, drawn = np.resize(shapes, (n, compressor.d)), []
+    for k in range(DRAWS):  # worker (i + k) mod n has vector i
+        c = compressor.compress(np.roll(rows, k, axis=0), draw(n, round=k)).decoded()
+        drawn.append(np.roll(c, -k, axis=0)[: len(shapes)])
+    return np.stack(drawn, axis=1)
 
 
 def limit(d: int) -> float:
@@ -96,7 +106,7 @@ def dependent(c: np.ndarray, v: np.ndarray, omega: float) -> bool:
     return bool(differs(products, second, ROUNDING * squared, limit(v.size)).any())
 
 
-# checks of a compressor that is bound for `DRAWS` workers
+# checks of a compressor that is bound for `DRAWS` workers, or for some if these share randomness
 
 
 def omega(compressor: Compressor) -> None:
@@ -136,7 +146,8 @@ def _mean_within(x: np.ndarray, bound: float, where: str, constant: str, d: int)
         raise Broken(f"{where}: {x.mean():.6g} on average, {constant}")
 
 
-def _sampled(compressor: Compressor) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+@lru_cache(maxsize=1)  # for the checks above
+def _sampled(compressor: Compressor) -> list[tuple[str, np.ndarray, np.ndarray]]:
     """What v is like, v, and samples of C(v)."""
     d = compressor.d
     spike = np.full(d, 0.01)
@@ -147,5 +158,5 @@ def _sampled(compressor: Compressor) -> Iterator[tuple[str, np.ndarray, np.ndarr
         "of ones": np.ones(d),
         "with one large entry": spike,
     }
-    for name, v in shapes.items():
-        yield name, v, samples(compressor, v, DRAWS)
+    every = np.array([*shapes.values()])
+    return list(zip(shapes, every, samples(compressor, every), strict=True))

@@ -151,6 +151,12 @@ def _in_one_process(subject: Subject, trials: list[Trial]) -> Iterator[Outcome]:
     yield Check(same, _over(trials, Trial.debug)).outcome(name)
     same = "a run in two parts has the log of a run in one, so its state is complete"
     yield Check(same, _over(trials, Trial.resume)).outcome(name)
+    if subject.kind == "metric":
+        same = "it does not change the run that it measures"
+        yield Check(same, _over(trials, Trial.unmeasured)).outcome(name)
+    if able := [trial for trial in trials if trial.ensemble()]:
+        same = "in_ensembles: two runs that advance together have the logs of each alone"
+        yield Check(same, _over(able, Trial.together)).outcome(name)
 
 
 def _over(trials: list[Trial], check: Callable[[Trial], None]) -> Callable[[], None]:
@@ -217,9 +223,11 @@ def experiments(subject: Subject, sample: Path) -> Iterator[tuple[str, Tables]]:
         yield "marina", _tables(sized | table, MARINA, {"name": "randk", "k": 0.3})
         yield "ef21", _tables(sized | table, {"name": "ef21"}, {"name": "topk", "k": 0.3})
     else:
-        tables = _tables(rows, {"name": "ef21-2way"}, TOPK)
-        tables["run"]["columns"] = [subject.name]
-        yield "ef21-2way", tables
+        drawing = {"p": 0.3, "batch": 4}
+        for method, keys, compressor in (("ef21-2way", {}, TOPK), ("vr-marina", drawing, RANDK)):
+            tables = _tables(rows, {"name": method, **keys}, compressor)
+            tables["run"]["columns"] = [subject.name]
+            yield method, tables
 
 
 def _tables(problem: dict, method: dict, compressor: dict) -> Tables:

@@ -6,6 +6,7 @@ Each check takes a loaded problem and raises `Broken`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ BATCH_TOLERANCE = 1e-6  # of the mean over all samples
 MOST_ROWS = 2000  # of a worker whose samples are all taken
 SPLITS = ([(0, 2), (2, 3)], [(0, 1), (1, 0), (1, 4)])  # (first, count) of blocks
 DISTANCES = (1e-3, 1.0, 30.0)
+POWERS = 8  # steps to a steeper direction
 
 
 def problem_checks(spec: Problem) -> list[Check]:
@@ -41,7 +43,7 @@ def problem_checks(spec: Problem) -> list[Check]:
         Check("results are the caller's: no later call changes them", loaded(kept)),
         Check("parts of the gradients are those of the whole", loaded(parts)),
         Check("|grad f_i(x) - grad f_i(y)| <= L_i |x - y|", loaded(smooth)),
-        Check("what it says of f holds (convex, nonnegative)", loaded(promises)),
+        Check("what it says of f holds (convex, nonnegative, minimum)", loaded(promises)),
     ]
 
 
@@ -152,11 +154,18 @@ def alike(spec: Problem) -> None:
         starts = {points(block, 1)[0].tobytes() for block in [together, *blocks]}
         demand(len(starts) == 1, f"{where}: initial_point() differs")
         for x in points(together):
-            results = zip(*(block.losses_and_gradients(x) for block in blocks), strict=True)
-            one_block = together.losses_and_gradients(x)
-            for name, one, several in zip(("losses", "gradients"), one_block, results, strict=True):
-                why = f"{where}: other {name} than in one block"
-                demand_same(one, np.concatenate(several), why)
+            of_blocks = [_results(block, x) for block in blocks]
+            for name, one in _results(together, x).items():
+                several = np.concatenate([results[name] for results in of_blocks])
+                demand_same(one, several, f"{where}: other {name} than in one block")
+
+
+def _results(problem: Problem, x: np.ndarray) -> dict[str, np.ndarray]:
+    """What a block has at x; of worker i the samples i, i + 1, ... of a batch, in a circle."""
+    losses, gradients = problem.losses_and_gradients(x)
+    batch = np.arange(problem.first, problem.first + problem.m)[:, None] + np.arange(3)
+    batches = problem.batch_gradients(x, batch % problem.rows[:, None])
+    return {"losses": losses, "gradients": gradients, "batch_gradients": batches}
 
 
 def kept(problem: Problem) -> None:
@@ -197,7 +206,11 @@ def parts(problem: Problem) -> None:
 
 
 def smooth(problem: Problem) -> None:
-    """Gradients change no faster than the L_i allow, over pairs of points; L, L_+, L_± and mu."""
+    """Gradients change no faster than the L_i allow, over pairs of points; L, L_+, L_± and mu.
+
+    From a random direction, those of the changes lead to where f and each f_i are steepest, as in
+    the power method.
+    """
     constants = closed_form(problem)
     try:
         block = slice(problem.first, problem.first + problem.m)
@@ -205,23 +218,25 @@ def smooth(problem: Problem) -> None:
     except InputError:
         raise NotChecked("it says no L_i") from None
     rng = np.random.default_rng(7)
-    for x in points(problem):
-        for distance in DISTANCES:
-            u = rng.standard_normal(problem.d)
-            y = x + distance * u / np.linalg.norm(u)
-            changes = (problem.gradients(x) - problem.gradients(y)) / np.linalg.norm(x - y)
-            ratios = np.linalg.norm(changes, axis=1)
+    for x, distance, of_f in product(points(problem), DISTANCES, (True, False)):
+        u = np.tile(rng.standard_normal(problem.d), (problem.m, 1))
+        for _ in range(POWERS):
+            y = x + distance * u / np.linalg.norm(u, axis=1, keepdims=True)
+            apart = np.linalg.norm(x - y, axis=1, keepdims=True)
+            changes = (problem.gradients(x) - problem.gradients(y)) / apart
+            ratios, mean = np.linalg.norm(changes, axis=1), changes.mean(axis=0)
             for i in np.flatnonzero(~(ratios <= L_i * (1 + 1e-6) + 1e-9)):
                 ratio = f"{ratios[i]:.6g} |x - y| between two points"
                 raise Broken(f"worker {i}: {ratio}, L_i = {L_i[i]:.6g}")
-            if constants is None or problem.m < problem.n:
+            u = np.tile(mean, (problem.m, 1)) if of_f else changes
+            u = u + 1e-9 * rng.standard_normal(problem.d)  # it may be 0
+            if not of_f or constants is None or problem.m < problem.n:
                 continue
-            mean = changes.mean(axis=0)
             for name, sign, measured in (
                 ("L", 1, np.linalg.norm(mean)),
                 ("L_plus", 1, np.sqrt((ratios**2).mean())),
                 ("L_pm", 1, np.linalg.norm(changes - mean) / np.sqrt(problem.m)),
-                ("mu", -1, mean @ (x - y) / np.linalg.norm(x - y)),
+                ("mu", -1, mean @ (x - y[0]) / apart[0, 0]),
             ):
                 constant = getattr(constants, name)
                 fits = sign * (measured - constant) <= 1e-6 * abs(constant) + 1e-9
@@ -229,10 +244,17 @@ def smooth(problem: Problem) -> None:
 
 
 def promises(problem: Problem) -> None:
-    """f_i is convex and f nonnegative, if the problem says so."""
-    if not (problem.convex or problem.nonnegative):
-        raise NotChecked("it says neither")
+    """f_i is convex and f nonnegative, and f(x*) its minimum, if the problem says so."""
+    closed = problem.minimum() if problem.m == problem.n else None
+    if not (problem.convex or problem.nonnegative or closed):
+        raise NotChecked("it says nothing")
     x, *others = points(problem, 6)
+    if closed:
+        g, scale = problem.gradients(closed[0]).mean(axis=0), np.abs(problem.gradients(x)).sum()
+        size, f = np.linalg.norm(g), problem.losses(closed[0]).mean()
+        demand(size <= 1e-6 * scale + 1e-9, f"minimum(): |grad f(x*)| is {size:.3g}")
+        why = f"minimum(): f(x*) is {f:.6g}, it says {closed[1]:.6g}"
+        demand(abs(f - closed[1]) <= 1e-6 * abs(f) + 1e-9, why)
     for y in others:
         rise = ((problem.gradients(x) - problem.gradients(y)) * (x - y)).sum(axis=1)
         scale = np.abs(problem.gradients(x)).sum() + 1

@@ -26,10 +26,13 @@ from mpisim.core.errors import MethodError, MpisimError
 from mpisim.core.imports import PACKAGE
 from mpisim.core.terminal import without_remarks
 from mpisim.runs import api
+from mpisim.runs.ensemble import key_of, run_together
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.labels import Tables
 from mpisim.runs.log.reader import read
-from mpisim.runs.stop import EXIT_CODES, STOPPED
+from mpisim.runs.record import Output
+from mpisim.runs.setup import Setup
+from mpisim.runs.stop import EXIT_CODES, STOPPED, StopSignals
 
 FIRST, LAST = 7, 16  # rounds of the first part, and of the run
 RANKS = 3
@@ -129,8 +132,13 @@ def run(tables: Tables, log: Path, comm: Any = None, rounds: int = LAST, **how: 
     tables = tables | {"run": tables["run"] | {"rounds": rounds}}
     with without_remarks():  # that a compressor is biased, say, is no mistake
         ended = api.run(Experiment.from_dict(tables), comm or OneProcess(), log, **how)  # type: ignore[arg-type]
-    if ended.status in STOPPED:  # the signal is for all the checks
-        signal.raise_signal(EXIT_CODES[ended.status] - 128)
+    _pass_on(ended.status)
+
+
+def _pass_on(status: str) -> None:
+    """Raise the signal that has ended a run: it is for all the checks."""
+    if status in STOPPED:
+        signal.raise_signal(EXIT_CODES[status] - 128)
 
 
 def require_same(log: Path, other: Path) -> None:
@@ -211,6 +219,37 @@ class Trial:
         """The first part, resumed, has the log of the run."""
         run(self.tables, self.log("part"), resume=True)
         require_same(self.log("complete"), self.log("part"))
+
+    def ensemble(self) -> str:
+        """Equal for experiments that can advance together; empty if this one cannot."""
+        return "" if self.why else key_of(Experiment.from_dict(self.tables))
+
+    def together(self) -> None:
+        """Two steps, and two seeds if these may differ, have together the logs of each alone."""
+        method, settings = self.tables["method"], self.tables["run"]
+        slower = self.tables | {"method": method | {"stepsize": 0.01}}
+        seed = {"seed": settings["seed"] + 1}
+        other = dataclasses.replace(self, tables=slower | {"run": settings | seed})
+        if other.ensemble() != self.ensemble():
+            other.tables = slower
+        run(other.tables, self.log("slower"))
+        both = [Experiment.from_dict(one.tables) for one in (self, other)]
+        setups = [Setup(one, OneProcess()) for one in both]  # type: ignore[arg-type]
+        logs = self.log("first"), self.log("second")
+        with without_remarks(), StopSignals() as signals:
+            outputs = [Output(log, quiet=True, ensemble=len(logs)) for log in logs]
+            ends = run_together(setups, outputs, signals)
+        for alone, log, end in zip(("complete", "slower"), logs, ends, strict=True):
+            _pass_on(end.status)
+            require_same(self.log(alone), log)
+
+    def unmeasured(self) -> None:
+        """Without ``run.columns`` the log has the same other columns."""
+        settings = {key: v for key, v in self.tables["run"].items() if key != "columns"}
+        run(self.tables | {"run": settings}, log := self.log("unmeasured"))
+        changed = [name for name in differences(self.log("complete"), log) if name in _content(log)]
+        why = "does it draw or send as methods do?"
+        demand(not changed, f"without it {', '.join(changed)} differ: {why}")
 
     def run_on(self, comm: Comm) -> None:
         """On the ranks of ``comm``: the run, and the end of the other first part. Collective.

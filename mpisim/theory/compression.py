@@ -44,13 +44,15 @@ class CompressorConstants:
 
         E|(1/n) sum C_i(a_i) - (1/n) sum a_i|^2 <= A (1/n) sum |a_i|^2 - B |(1/n) sum a_i|^2.
 
-        omega / n for workers that draw independently (Lemma 1).
+        omega / n for workers that draw independently (Lemma 1), omega for others, by convexity.
         """
-        return self.omega / self.n if self.omega is not None else None
+        if self.omega is None:
+            return None
+        return self.omega if self.correlated else self.omega / self.n
 
     @property
     def B(self) -> float | None:
-        """B of the AB inequality: 0 for workers that draw independently."""
+        """B of the AB inequality: 0 unless the compressor knows better."""
         return 0.0 if self.omega is not None else None
 
     @property

@@ -1,5 +1,6 @@
 """`mpisim verify`: nothing is wrong with a log as it is, and whatever is changed in it is found."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from mpisim.analysis.repeat import COLUMNS
 from mpisim.analysis.verify import as_written, checks
 from mpisim.methods.estimators.feedback import OneBitAdam
 from mpisim.runs.log.reader import read
+from mpisim.runs.plugins import load
 from tests.helpers import cut_rows, forged, run_tables, table
 
 MARINA = {"name": "marina", "stepsize": 0.1, "p": 0.3}
@@ -123,6 +125,46 @@ def test_a_changed_row_is_detected_without_repeating_the_run(good, tmp_path, com
     forged(log).close()
     line = "  --  rows_sha256: the sha256 of the rows, clocks included: no, "
     assert line in command("verify", log)
+
+
+PLUGIN = """
+import mpisim
+
+
+@mpisim.method("dense-first", dense=True)
+class DenseFirst(mpisim.Estimator):
+    REPLAYED
+
+    def check(self):
+        self.size = float(self.oracle.problem.SIZE)
+
+    def start(self, x):
+        return self.star.average(self.star.dense(self.oracle.gradients(x)))
+
+    def estimate(self, x):
+        g = self.start(x)
+        return g if g @ g < 1e-9 * self.size else self.start(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("replayed", "size", "code", "line"),
+    [
+        ("", "d", 0, "--  bits_up, .* does not say `replayed = True`; --rerun checks them"),
+        ("replayed = True", "l2", 0, "--  bits_up, .* without the data there is AttributeError"),
+        ("replayed = True", "d", 1, "!!  bits_up, "),
+        ("replayed = False", "d", 0, "--  bits_up, .* needs more of the data than gradients"),
+    ],
+)
+def test_a_plugins_bits_follow_from_the_seed_if_it_says_so(
+    replayed, size, code, line, tmp_path, command, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("dense_first.py").write_text(PLUGIN.replace("REPLAYED", replayed).replace("SIZE", size))
+    load(["dense_first.py"])
+    run_tables(table({"name": "dense-first", "stepsize": 1.0}), tmp_path / "log.h5")
+    output = command("verify", "log.h5", "--rerun", "--plugin", "dense_first.py", code=code)
+    assert re.search(line, output) and "ok  every row of a second run" in output
 
 
 def test_documented_checks_are_those_there_are(good):

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import COMPRESSORS, make
+from mpisim.compressors.base import Compressor
 from mpisim.core.errors import InputError
 from mpisim.core.numerics.sums import ordered_sum
 from mpisim.testing import assert_all, compressor_checks
 from mpisim.testing.moments import vectors
+from mpisim.wire import SeededForm
 from tests.compressors.cases import CASES, SINGLE, draw, name_of
 from tests.helpers import sampled
 from tests.wire.messages import PRECISIONS, contents
@@ -65,6 +67,34 @@ def test_a_key_may_not_be_what_a_run_sets(name):
 def test_what_mpisim_check_checks(case):
     """Round trips, ranks, values that are not finite; unbiasedness, omega, alpha and zeta."""
     assert_all(compressor_checks(make(case.table)))
+
+
+@dataclasses.dataclass(eq=False)
+class Alike(Compressor):
+    """All workers of a round send the same coordinates, times ``scale``."""
+
+    name = "alike"
+    scale: float = 4.0
+    correlated = True
+
+    def form(self, drawn):
+        rows = np.sort(np.argsort(drawn.shared_words(self.d))[: self.d // 4])
+        rows = np.tile(rows, (drawn.workers, 1))
+        return SeededForm.of_rows(self.d, self.precision, rows, scale=self.scale)
+
+    def compress(self, v, drawn):
+        return self.form(drawn).take(v)
+
+    @property
+    def omega(self):
+        return 3.0
+
+
+def test_workers_may_share_their_randomness():
+    assert_all(compressor_checks(Alike()))
+    assert Alike().bind(12, 7, SINGLE).A == 3.0
+    with pytest.raises(AssertionError, match=r"E C\(v\) = v .* the mean of coordinate"):
+        assert_all(compressor_checks(Alike(scale=3.0)))
 
 
 @pytest.mark.drawn(10)

@@ -32,7 +32,7 @@ from tests.problems.support import SMALL
 from tests.resumes import KEYS
 
 CASES = tomllib.loads(Path(__file__).with_name("mistakes.toml").read_text())
-HEAD, COMPRESSOR, METHOD, PROBLEM = CASES["plugins"].values()
+HEAD, COMPRESSOR, METHOD, PROBLEM, METRIC = CASES["plugins"].values()
 
 
 @pytest.fixture
@@ -79,10 +79,11 @@ def test_a_mistake_is_seen(name, plugin, one_process):
 
 def test_what_is_right_passes(plugin, one_process, capsys):
     text = COMPRESSOR + METHOD.replace("Mine", "Ours") + PROBLEM.replace("Mine", "Squares")
+    text += METRIC.replace("Mine", "Measured")
     assert main(["check", str(plugin(text, "right"))]) == 0
     output, errors = capsys.readouterr()
     assert errors == "" and " 0 failed, " in output
-    assert output.count("there is no mpirun on PATH") == 6
+    assert output.count("there is no mpirun on PATH") == 8
 
 
 def test_a_run_that_is_refused_is_no_run_that_passed(plugin, one_process):

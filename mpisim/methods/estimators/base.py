@@ -81,7 +81,8 @@ class Estimator(Stateful, ABC):
     replaced : its ``participants`` are drawn with replacement, for analyses that draw them again
     partial : whether clients may drop out of its rounds, by ``fleet.simulate``
     on_events : whether its rounds are steps of an event clock, with columns of their own
-    replayed : whether its bits follow from the seed where no length depends on values
+    replayed : whether its bits follow from the seed where no length depends on values; a plugin's
+        class says so itself
     unbiased : its proofs need E C(v) = v
     estimates_gradient : whether g^k is an estimate of grad f(x^k), as `mpisim check` then demands;
         False for local steps and Newton's directions
