@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from math import exp, log
 from typing import Any, NamedTuple
@@ -80,6 +81,11 @@ def fewest(*sides: Iterable[Log]) -> int:
 
 def interval(ratios: Sequence[float]) -> tuple[float, float]:
     """The 95% interval of the mean log ratio, as ratios; Student's t, one ratio for each seed."""
+    return _interval(tuple(ratios))
+
+
+@lru_cache(1 << 16)  # alternatives judge the same ratios
+def _interval(ratios: tuple[float, ...]) -> tuple[float, float]:
     logs = np.log(np.clip(ratios, 1 / LARGEST, LARGEST))
     if len(logs) < 2:
         return 0.0, float("inf")
@@ -102,7 +108,7 @@ def judge(
     if len(ratios) < fewest:
         return Verdict.UNDECIDED
     low, high = interval(ratios)
-    median = float(np.median(np.minimum(ratios, LARGEST)))
+    median = min(statistics.median(ratios), LARGEST)
     if low > 1 and median >= least:
         return Verdict.HOLDS
     if high < 1 and median <= 1 / least:
@@ -121,14 +127,14 @@ def judge_word(
         apart = high < 1 / CLOSE or low > CLOSE
         within = low >= 1 / CLOSE and high <= CLOSE
         return Verdict.HOLDS if within else Verdict.FAILS if apart else Verdict.UNDECIDED
-    if verdict is Verdict.HOLDS and float(np.median(ratios)) < WORDS[word]:
+    if verdict is Verdict.HOLDS and statistics.median(ratios) < WORDS[word]:
         return Verdict.UNDECIDED if bound else Verdict.FAILS if word != "fewer" else verdict
     return verdict
 
 
 def _apart(ratios: Sequence[float]) -> float:
     """How far the median is from 1, in its logarithm."""
-    return float(abs(np.log(np.clip(np.median(ratios), 1 / LARGEST, LARGEST))))
+    return float(abs(np.log(np.clip(statistics.median(ratios), 1 / LARGEST, LARGEST))))
 
 
 class Judged(NamedTuple):
