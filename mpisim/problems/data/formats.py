@@ -24,6 +24,7 @@ from mpisim.problems.data.libsvm import Table
 
 Column = str | int  # its name, or its number from 1
 GAPS = {"", "?", "na", "n/a", "#n/a", "<na>", "null", "none"}  # cells without a number
+NO_NUMBER = re.compile("string|binary|date|time|duration")  # types of a column of parquet
 PACKED = re.compile(r"\.(gz|bz2|xz)$")
 PARTS = "data", "indices", "indptr", "shape"  # of sparse rows, as SciPy's save_npz names them
 
@@ -121,8 +122,9 @@ def _are_names(line: list[str], where: str) -> bool:
             raise InputError(f"{where}: 0,1 may be names or a sample; allowed: names with letters")
         return True
     words = [cell for cell in line if not _is_number(cell)]
-    if words and all(cell.strip().lower() in GAPS for cell in words):
-        raise InputError(f"{where}: a cell is missing; allowed: numbers, or a first line of names")
+    if words and (not line[0].strip() or all(cell.strip().lower() in GAPS for cell in words)):
+        allowed = "numbers, or a first line of names (pandas: to_csv(index=False))"
+        raise InputError(f"{where}: a cell is missing; allowed: {allowed}")
     return bool(words)
 
 
@@ -138,6 +140,11 @@ def _of_parquet(content: bytes, source: str) -> tuple[list[str], np.ndarray]:
     parquet = library("pyarrow.parquet", "parquet", source)
     try:
         table = parquet.read_table(io.BytesIO(content))
+        index = (table.schema.pandas_metadata or {}).get("index_columns", [])
+        table = table.drop_columns([name for name in table.column_names if name in index])
+        for field in table.schema:
+            if NO_NUMBER.search(str(field.type)):
+                raise TypeError(f"column {field.name} is {field.type}")
         columns = [column.to_numpy().astype(np.float64) for column in table.columns]
         return table.column_names, np.column_stack(columns)
     except (OSError, TypeError, ValueError) as error:

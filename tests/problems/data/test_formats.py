@@ -166,6 +166,18 @@ def test_numbers_from_0_are_the_names_that_pandas_writes():
         assert formats.parse(first + b"\n4,5,6\n", "a.csv").rows == 2
 
 
+@pytest.mark.parametrize("columns", [None, list("yabcdef")])
+def test_the_index_of_pandas_is_no_column(columns):
+    pytest.importorskip("pyarrow")
+    frame = pytest.importorskip("pandas").DataFrame(COLUMNS, columns=columns)[::-1]
+    out = io.BytesIO()
+    frame.rename(columns=str).to_parquet(out)
+    table = formats.parse(out.getvalue(), "a")
+    assert np.array_equal(table.labels, Y[::-1]) and table.features == 6
+    with pytest.raises(InputError, match=r"^a\.csv:1: a cell is missing; .*to_csv\(index=False\)"):
+        formats.parse(frame.to_csv().encode(), "a.csv")
+
+
 def damaged_npz(header, at, new):
     """With the bytes ``new`` so far behind the first header of a kind."""
     out = io.BytesIO()
@@ -180,6 +192,7 @@ ROWS, ENTRY = b"PK\x03\x04", b"PK\x01\x02"  # of an array, and of the list of ar
 
 
 FAR = sparse.coo_array(([1.0], ([0], [2**31 - 1])), shape=(1, 2**31))
+TEXTS, DATES = np.full((2, 2), "1.5"), np.zeros((2, 2), "datetime64[s]")
 WRONG = [
     (lambda: b"label,a\n1,2\n1,x\n", "a.csv", None, r"^a\.csv:3: could not convert"),
     (lambda: b"label,a\n\n\n1,2\n1,x\n", "a.csv", None, r"^a\.csv:5: could not convert"),
@@ -204,6 +217,8 @@ WRONG = [
     (lambda: damaged_npz(ENTRY, 10, b"c"), "a", None, r"^a: .* not supported; allowed: an \.npz"),
     (lambda: npz(y=Y, **parts(X) | {"indices": [9] * 99}), "a", None, "^a: .*CSR rows"),
     (lambda: npz(y=Y, **parts(X) | {"indptr": np.arange(5)}), "a", None, "^a: .*CSR rows"),
+    (lambda: parquet(TEXTS, "y,a"), "a", None, "^a: column y is string; allowed: parquet"),
+    (lambda: parquet(DATES, "y,a"), "a", None, r"^a: column y is timestamp.*; allowed: parquet"),
     (lambda: b"PAR1 and no more PAR1", "a", None, "^a: .*; allowed: parquet"),
 ]
 
