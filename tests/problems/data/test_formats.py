@@ -76,6 +76,19 @@ def test_the_same_rows_as_libsvm(name):
         assert one.dtype == other.dtype and np.array_equal(one, other)
 
 
+@pytest.mark.parametrize("zero_based", [False, True])
+def test_to_libsvm_keeps_every_bit_and_d(zero_based, tmp_path):
+    x = np.array([[0.1 + 0.2, 1e-300, 0], [-1 / 3, 2e22, 0], [0, 0, 0]])
+    y = np.array([0.1 + 0.7, 1, -2])
+    source, out = tmp_path / "rows.csv", tmp_path / "out"
+    text = "".join(f"{label} 0:{a} 1:{b} 2:{c}\n" for label, (a, b, c) in zip(y, x, strict=True))
+    source.write_bytes(text.encode() if zero_based else csv(np.column_stack([y, x])))
+    assert formats.to_libsvm(source, out, zero_based=zero_based) == (3, 3)
+    table = formats.parse(out.read_bytes(), "out")
+    rows = sparse.csr_array((table.data, table.indices, table.indptr), (3, table.features))
+    assert np.array_equal(rows.toarray(), x) and np.array_equal(table.labels, y)
+
+
 @pytest.mark.parametrize("packing", [gzip, bz2, lzma])
 def test_what_expands_too_far_is_one_line(packing, tmp_path, monkeypatch):
     """A file may have 50 times its size, and MPISIM_READ_GIGABYTES in any case."""
