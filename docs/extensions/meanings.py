@@ -53,6 +53,10 @@ MEANINGS: dict[str, dict[str, str]] = {
         "any_content": "true accepts a file whose content differs from the one registered"
         " under its name; otherwise that is an error",
     },
+    "autoencoder": {
+        "data": "an image set (`mpisim data list`), the path of an idx file, or"
+        ' "sample", which is generated',
+    },
     "logistic-nonconvex-reg": {
         "lambda": "weight of sum_j x_j^2 / (1 + x_j^2)",
     },

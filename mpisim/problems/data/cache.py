@@ -22,7 +22,7 @@ from mpisim.core.home import cache_folder
 from mpisim.problems.data.content import sha256
 from mpisim.problems.data.libsvm import Table
 
-FORMAT = 3
+FORMAT = 4
 _ARRAYS = {"data": np.float64, "indices": np.int32, "indptr": np.int64, "labels": np.float64}
 _CHUNK = 1 << 16
 SETTLED_SECONDS = 2.0  # the coarsest time stamps of file systems

@@ -25,7 +25,8 @@ def fetch(name: str, timeout: float = START_SECONDS, folder: Path | None = None)
     Without ``folder`` they may also be in a folder of MPISIM_DATA. Then nothing is downloaded.
     Each is checked (sha256 of the uncompressed content, or rows and features if the registry has
     none) before it appears in ``folder``, by default datasets/. `InputError` if no byte arrives
-    within ``timeout`` seconds, or if the content is wrong; then nothing is left behind.
+    within ``timeout`` seconds, or if the content is wrong; then nothing is left behind. Also
+    if a wrong file would be found in place of a download.
     """
     dataset = choose(find.registry(), name, "data fetch")
     if name == "sample":
@@ -44,6 +45,10 @@ def fetch(name: str, timeout: float = START_SECONDS, folder: Path | None = None)
                 present[i] = _present(dataset, file, [folder]) or _fetch_file(
                     dataset, file, folder, Path(made), timeout
                 )
+        for file, path in zip(dataset.files, present, strict=True):
+            if _present(dataset, file, places) is None:
+                first = find.find_file(dataset, file, places)
+                raise InputError(f"data {name!r}: {first} hides {path}; remove it")
     return [path for path in present if path is not None]
 
 

@@ -10,6 +10,7 @@ import io
 import os
 import re
 import zipfile
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from mpisim.problems.data.libsvm import Table
 
 Column = str | int  # its name, or its number from 1
 GAPS = {"", "?", "na", "n/a", "#n/a", "<na>", "null", "none"}  # cells without a number
+NO_NUMBER = re.compile("string|binary|date|time|duration")  # types of a column of parquet
 PACKED = re.compile(r"\.(gz|bz2|xz)$")
 PARTS = "data", "indices", "indptr", "shape"  # of sparse rows, as SciPy's save_npz names them
 
@@ -121,8 +123,9 @@ def _are_names(line: list[str], where: str) -> bool:
             raise InputError(f"{where}: 0,1 may be names or a sample; allowed: names with letters")
         return True
     words = [cell for cell in line if not _is_number(cell)]
-    if words and all(cell.strip().lower() in GAPS for cell in words):
-        raise InputError(f"{where}: a cell is missing; allowed: numbers, or a first line of names")
+    if words and (not line[0].strip() or all(cell.strip().lower() in GAPS for cell in words)):
+        allowed = "numbers, or a first line of names (pandas: to_csv(index=False))"
+        raise InputError(f"{where}: a cell is missing; allowed: {allowed}")
     return bool(words)
 
 
@@ -138,6 +141,11 @@ def _of_parquet(content: bytes, source: str) -> tuple[list[str], np.ndarray]:
     parquet = library("pyarrow.parquet", "parquet", source)
     try:
         table = parquet.read_table(io.BytesIO(content))
+        index = (table.schema.pandas_metadata or {}).get("index_columns", [])
+        table = table.drop_columns([name for name in table.column_names if name in index])
+        for field in table.schema:
+            if NO_NUMBER.search(str(field.type)):
+                raise TypeError(f"column {field.name} is {field.type}")
         columns = [column.to_numpy().astype(np.float64) for column in table.columns]
         return table.column_names, np.column_stack(columns)
     except (OSError, TypeError, ValueError) as error:
@@ -191,7 +199,7 @@ def _place(
 def to_libsvm(
     source: Path, out: Path, label: int | None = None, zero_based: bool = False
 ) -> tuple[int, int]:
-    """Write ``out`` from ``source``; its rows and features.
+    """Write ``out`` from ``source``, bit for bit; its rows and features.
 
     label : the column of the labels in CSV, from 1; the first one unless given
     zero_based : the source is LibSVM with indices from 0, not CSV
@@ -199,7 +207,7 @@ def to_libsvm(
     A first line of names is taken as in `read_csv`. `InputError` for what cannot be read, and for a
     place that cannot be written.
     """
-    from sklearn.datasets import dump_svmlight_file, load_svmlight_file  # takes a second
+    from sklearn.datasets import load_svmlight_file  # takes a second
 
     content = read_content(source)
     if zero_based:
@@ -212,9 +220,18 @@ def to_libsvm(
         _, table = read_csv(content, str(source))
         place = _place(label, [], table.shape[1], str(source), "--label")
         x, y = np.delete(table, place, axis=1), table[:, place]
-    table_of(x, y, str(source))  # raises if it is not what LibSVM text can hold
-    text = io.BytesIO()
-    dump_svmlight_file(x, y, text, zero_based=False)
-    written = libsvm.parse(text.getvalue(), str(out))
-    write_file(out, text.getvalue(), InputError)
-    return written.rows, written.features
+    rows = table_of(x, y, str(source))  # raises if it is not what LibSVM text can hold
+    write_file(out, _libsvm_text(rows).encode(), InputError)
+    return rows.rows, rows.features
+
+
+def _libsvm_text(table: Table) -> str:
+    """The table as text that `libsvm.parse` reads back, with every bit and all features."""
+    parts = table.labels.tolist(), table.data.tolist()
+    labels, data = ([repr(v).removesuffix(".0") for v in part] for part in parts)
+    entries = [f" {j}:{v}" for j, v in zip((table.indices + 1).tolist(), data, strict=True)]
+    ranges = pairwise(table.indptr.tolist())
+    rows = [y + "".join(entries[i:k]) for y, (i, k) in zip(labels, ranges, strict=True)]
+    if table.features - 1 not in table.indices:
+        rows[0] += f" {table.features}:0"
+    return "\n".join(rows) + "\n"

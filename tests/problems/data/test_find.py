@@ -209,7 +209,7 @@ def test_missing_and_refused(server, tmp_path):
 
 
 @pytest.mark.parametrize("right", [True, False])
-def test_what_mpisim_data_holds_needs_no_network(server, tmp_path, monkeypatch, right):
+def test_what_mpisim_data_holds_is_taken_or_refused(server, tmp_path, monkeypatch, right):
     server.files["tiny"] = TEXT
     server.register("tiny", digest=sha(TEXT))
     here, datasets = tmp_path / "here", tmp_path / "datasets"
@@ -217,7 +217,21 @@ def test_what_mpisim_data_holds_needs_no_network(server, tmp_path, monkeypatch, 
     (here / "tiny.bz2").write_bytes(bz2.compress(TEXT if right else b"1 1:2\n"))
     monkeypatch.setenv("MPISIM_DATA", str(here))
     monkeypatch.setattr(finding, "datasets_folder", lambda: datasets)
+    if not right:  # it would be taken in place of a download
+        for _ in range(2):
+            with pytest.raises(InputError, match=r"here/tiny.bz2 hides .*datasets/tiny; remove it"):
+                fetch("tiny")
+        assert (datasets / "tiny").read_bytes() == TEXT
+        (here / "tiny.bz2").unlink()
     assert fetch("tiny") == [here / "tiny.bz2" if right else datasets / "tiny"]
     assert len(server.asked) == (0 if right else 1) and datasets.exists() != right
     message = commands.fetched("tiny")
     assert message.endswith(", found by MPISIM_DATA") == right
+
+
+def test_a_wrong_file_in_the_folder_itself_is_refused(server, tmp_path):
+    server.files["tiny.gz"] = gzip.compress(TEXT)
+    server.register("tiny.gz", digest=sha(TEXT))
+    (tmp_path / "tiny").write_bytes(TEXT[:-4])
+    with pytest.raises(InputError, match=r"tiny hides .*tiny\.gz; remove it$"):
+        fetch("tiny", folder=tmp_path)

@@ -76,6 +76,19 @@ def test_the_same_rows_as_libsvm(name):
         assert one.dtype == other.dtype and np.array_equal(one, other)
 
 
+@pytest.mark.parametrize("zero_based", [False, True])
+def test_to_libsvm_keeps_every_bit_and_d(zero_based, tmp_path):
+    x = np.array([[0.1 + 0.2, 1e-300, 0], [-1 / 3, 2e22, 0], [0, 0, 0]])
+    y = np.array([0.1 + 0.7, 1, -2])
+    source, out = tmp_path / "rows.csv", tmp_path / "out"
+    text = "".join(f"{label} 0:{a} 1:{b} 2:{c}\n" for label, (a, b, c) in zip(y, x, strict=True))
+    source.write_bytes(text.encode() if zero_based else csv(np.column_stack([y, x])))
+    assert formats.to_libsvm(source, out, zero_based=zero_based) == (3, 3)
+    table = formats.parse(out.read_bytes(), "out")
+    rows = sparse.csr_array((table.data, table.indices, table.indptr), (3, table.features))
+    assert np.array_equal(rows.toarray(), x) and np.array_equal(table.labels, y)
+
+
 @pytest.mark.parametrize("packing", [gzip, bz2, lzma])
 def test_what_expands_too_far_is_one_line(packing, tmp_path, monkeypatch):
     """A file may have 50 times its size, and MPISIM_READ_GIGABYTES in any case."""
@@ -166,6 +179,18 @@ def test_numbers_from_0_are_the_names_that_pandas_writes():
         assert formats.parse(first + b"\n4,5,6\n", "a.csv").rows == 2
 
 
+@pytest.mark.parametrize("columns", [None, list("yabcdef")])
+def test_the_index_of_pandas_is_no_column(columns):
+    pytest.importorskip("pyarrow")
+    frame = pytest.importorskip("pandas").DataFrame(COLUMNS, columns=columns)[::-1]
+    out = io.BytesIO()
+    frame.rename(columns=str).to_parquet(out)
+    table = formats.parse(out.getvalue(), "a")
+    assert np.array_equal(table.labels, Y[::-1]) and table.features == 6
+    with pytest.raises(InputError, match=r"^a\.csv:1: a cell is missing; .*to_csv\(index=False\)"):
+        formats.parse(frame.to_csv().encode(), "a.csv")
+
+
 def damaged_npz(header, at, new):
     """With the bytes ``new`` so far behind the first header of a kind."""
     out = io.BytesIO()
@@ -180,6 +205,7 @@ ROWS, ENTRY = b"PK\x03\x04", b"PK\x01\x02"  # of an array, and of the list of ar
 
 
 FAR = sparse.coo_array(([1.0], ([0], [2**31 - 1])), shape=(1, 2**31))
+TEXTS, DATES = np.full((2, 2), "1.5"), np.zeros((2, 2), "datetime64[s]")
 WRONG = [
     (lambda: b"label,a\n1,2\n1,x\n", "a.csv", None, r"^a\.csv:3: could not convert"),
     (lambda: b"label,a\n\n\n1,2\n1,x\n", "a.csv", None, r"^a\.csv:5: could not convert"),
@@ -204,6 +230,8 @@ WRONG = [
     (lambda: damaged_npz(ENTRY, 10, b"c"), "a", None, r"^a: .* not supported; allowed: an \.npz"),
     (lambda: npz(y=Y, **parts(X) | {"indices": [9] * 99}), "a", None, "^a: .*CSR rows"),
     (lambda: npz(y=Y, **parts(X) | {"indptr": np.arange(5)}), "a", None, "^a: .*CSR rows"),
+    (lambda: parquet(TEXTS, "y,a"), "a", None, "^a: column y is string; allowed: parquet"),
+    (lambda: parquet(DATES, "y,a"), "a", None, r"^a: column y is timestamp.*; allowed: parquet"),
     (lambda: b"PAR1 and no more PAR1", "a", None, "^a: .*; allowed: parquet"),
 ]
 
