@@ -243,7 +243,7 @@ def test_dasha_by_hand(name, step, how, smooth, pl):
 def test_guarantees_of_dasha_by_hand():
     """K = 2 Delta_0 / (gamma epsilon^2) rounds, and what they send and ask for."""
     s = setting(1.0)  # d = 8, zeta = 4
-    case = Case(s, m=100, delta=3.0, epsilon=0.1)
+    case = Case(s, np.full(2, 100), delta=3.0, epsilon=0.1)
     row = dasha.dasha_row(case, dasha.dasha(s, A))
     assert row.rounds == pytest.approx(600 * (4 + sqrt(600)), abs=1)
     assert row.bits == 32 * (8 + (row.rounds - 1) * 4)
