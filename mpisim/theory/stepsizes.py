@@ -122,7 +122,7 @@ def _smoothness_aware(setting: Setting, who: str, theorem: int, factor: int) -> 
 def diana_nonconvex(setting: Setting) -> Step:
     """gamma = 1 / (10 L sqrt(1 + omega/n) (1 + omega + 1)), L = max L_i.
 
-    That of MARINA's published code: `vr_diana` with m = 1.
+    That of MARINA's published code: `vr_diana` with m = 1, where a sample is all of f_i.
     """
     omega = omega_of(setting, "DIANA")
     without_pl(setting, "DIANA")
@@ -132,15 +132,16 @@ def diana_nonconvex(setting: Setting) -> Step:
 
 
 def vr_diana(setting: Setting, m: float) -> Step:
-    """gamma = 1 / (10 L sqrt(1 + omega/n) (m^(2/3) + omega + 1)), L = max L_i.
+    """gamma = 1 / (10 L sqrt(1 + omega/n) (m^(2/3) + omega + 1)), L = max L_ij.
 
-    That of MARINA's published code: ``m`` counts minibatches, m / b'.
+    That of MARINA's published code, whose L bounds that of a sample: ``m`` counts minibatches,
+    m / b'.
     """
     omega = omega_of(setting, "VR-DIANA")
     without_pl(setting, "VR-DIANA")
     spread = sqrt(1 + omega / setting.n)
-    gamma = 1 / (10 * setting.L_max * spread * (power(cbrt(m), 2) + omega + 1))
-    formula = "1 / (10 L_max sqrt(1 + omega/n) ((m/b')^(2/3) + omega + 1))"
+    gamma = 1 / (10 * setting.L_max_ij * spread * (power(cbrt(m), 2) + omega + 1))
+    formula = "1 / (10 max L_ij sqrt(1 + omega/n) ((m/b')^(2/3) + omega + 1))"
     return Step(gamma, f"MARINA, published code, VR-DIANA: {formula}")
 
 
