@@ -6,7 +6,7 @@ condition, if the method has a theorem for it.
 
 from __future__ import annotations
 
-from math import cbrt, sqrt
+from math import cbrt, inf, sqrt
 
 from mpisim.core.errors import InputError
 from mpisim.core.numerics.functions import power
@@ -185,7 +185,9 @@ def vr_marina(setting: Setting, p: float, b: float) -> Step:
     Under PL min(the same with 2 (1-p) for 1-p, p / (2 mu)): derived as Theorem 5 in `marina_ab`.
     """
     omega, L = omega_of(setting, "VR-MARINA"), setting.L_rms
-    variance = omega * power(L, 2) + (1 + omega) * power(setting.cal_L_rms, 2) / b
+    variance = omega * power(L, 2)
+    if b < inf:
+        variance += (1 + omega) * power(setting.cal_L_rms, 2) / b
     gamma = 1 / (L + sqrt(setting.factor * variance * (1 - p) / (p * setting.n)))
     return by_condition(setting, "vr_marina", gamma, p)
 

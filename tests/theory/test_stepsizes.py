@@ -1,7 +1,7 @@
 """Step sizes by hand, their reductions and monotonicity, also for workers that draw together."""
 
 import dataclasses
-from math import sqrt
+from math import inf, nan, sqrt
 
 import numpy as np
 import pytest
@@ -78,6 +78,11 @@ def test_as_the_published_code_has_them():
     assert steps.vr_marina(s, p, 2).gamma == pytest.approx(vr, rel=1e-14)
     vr = 1 / (10 * 3 * sqrt(1 + 7 / 2) * (50 ** (2 / 3) + 7 + 1))
     assert steps.vr_diana(s, 50).gamma == pytest.approx(vr, rel=1e-14)
+
+
+def test_whole_shards_have_no_sampling_noise():
+    """So VR-MARINA with b' = m needs no L_ij."""
+    assert steps.vr_marina(setting(1, cal_L_i=(nan, nan)), 0.2, inf).gamma == 1 / (5 + sqrt(50))
 
 
 def test_without_a_theorem():
