@@ -298,6 +298,7 @@ class CLAG(Estimator):
 
     def check(self) -> None:
         require(0 <= self.zeta < inf, "method.zeta", self.zeta, "a finite number >= 0")
+        self.compressor.form(self.star.draw("length", np.zeros(1, np.int64)))  # one sends alone
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.grad = self.oracle.gradients(x)
