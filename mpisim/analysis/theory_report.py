@@ -203,7 +203,7 @@ def _case(facts: Facts, condition: Condition, epsilon: float) -> Case:
     sizes, parameters = estimator.batch_sizes(), estimator.parameters()
     return Case(
         setting=dataclasses.replace(facts.smooth, condition=condition),
-        m=facts.setup.oracle.samples,
+        rows=facts.setup.rows,
         delta=inf if facts.f_inf is None else max(0.0, facts.f_0 - facts.f_inf),
         epsilon=epsilon,
         b=sizes.get("batch"),

@@ -327,7 +327,7 @@ class Pattern(Permuted):
         if clients is not None:
             c = len(clients)
             inside = slice(*np.searchsorted(clients, (inside.start, inside.stop)).tolist())
-            require(c >= self.s, "compressor.s", self.s, f"at most the {c} clients of a round")
+            require(c >= self.s, "compressor.s", self.s, f"at most {c}: so few may send in a round")
         key = (draw.streams, draw.purpose, draw.round, draw.message, c)
         if key not in self._last:
             self._last.clear()

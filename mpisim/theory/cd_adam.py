@@ -17,7 +17,7 @@ from mpisim.theory.tables import round_up
 class Theorem64:
     """The theorem for a problem, a compressor and AMSGrad's parameters, in the paper's letters.
 
-    n workers with N samples each, dimension d; L : of every f_i; delta_f : f(x_1) - inf f;
+    n workers with at most N samples each, dimension d; L : of every f_i; delta_f : f(x_1) - inf f;
     pi : E|C(x) - x|^2 <= pi |x|^2, in [0, 1); G, G_inf : bounds of a sample's gradient in the
     Euclidean and the maximum norm; sigma : of its standard deviation; beta1, nu : AMSGrad's;
     batch : the experiment's tau, None with full gradients. The constants of the proof follow from

@@ -140,12 +140,12 @@ def _step(setting: Setting, who: str, a: float, sent: _Term, sampled: _Term | No
 def dasha_row(case: Case, step: Step) -> Guarantee:
     """DASHA: m sample gradients a round, as workers keep the last gradient."""
     s = case.setting
-    return _row(case, ALL, "DASHA", step, (Cost(s.d, case.m), Cost(s.zeta, case.m)))
+    return _row(case, ALL, "DASHA", step, (Cost(s.d, case.full), Cost(s.zeta, case.full)))
 
 
 def page_row(case: Case, step: Step, p: float, B: int) -> Guarantee:
     """DASHA-PAGE: m sample gradients with probability p, else 2 B."""
-    s, m = case.setting, case.m
+    s, m = case.setting, case.full
     costs = Cost(s.d, m), Cost(s.zeta, p * m + (1 - p) * 2 * B)
     return _row(case, SUM, f"DASHA-PAGE, B = {B}", step, costs)
 

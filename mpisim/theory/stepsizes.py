@@ -6,7 +6,7 @@ condition, if the method has a theorem for it.
 
 from __future__ import annotations
 
-from math import cbrt, sqrt
+from math import cbrt, inf, sqrt
 
 from mpisim.core.errors import InputError
 from mpisim.core.numerics.functions import power
@@ -122,7 +122,7 @@ def _smoothness_aware(setting: Setting, who: str, theorem: int, factor: int) -> 
 def diana_nonconvex(setting: Setting) -> Step:
     """gamma = 1 / (10 L sqrt(1 + omega/n) (1 + omega + 1)), L = max L_i.
 
-    That of MARINA's published code: `vr_diana` with m = 1.
+    That of MARINA's published code: `vr_diana` with m = 1, where a sample is all of f_i.
     """
     omega = omega_of(setting, "DIANA")
     without_pl(setting, "DIANA")
@@ -132,15 +132,16 @@ def diana_nonconvex(setting: Setting) -> Step:
 
 
 def vr_diana(setting: Setting, m: float) -> Step:
-    """gamma = 1 / (10 L sqrt(1 + omega/n) (m^(2/3) + omega + 1)), L = max L_i.
+    """gamma = 1 / (10 L sqrt(1 + omega/n) (m^(2/3) + omega + 1)), L = max L_ij.
 
-    That of MARINA's published code: ``m`` counts minibatches, m / b'.
+    That of MARINA's published code, whose L bounds that of a sample: ``m`` counts minibatches,
+    m / b'.
     """
     omega = omega_of(setting, "VR-DIANA")
     without_pl(setting, "VR-DIANA")
     spread = sqrt(1 + omega / setting.n)
-    gamma = 1 / (10 * setting.L_max * spread * (power(cbrt(m), 2) + omega + 1))
-    formula = "1 / (10 L_max sqrt(1 + omega/n) ((m/b')^(2/3) + omega + 1))"
+    gamma = 1 / (10 * setting.L_max_ij * spread * (power(cbrt(m), 2) + omega + 1))
+    formula = "1 / (10 max L_ij sqrt(1 + omega/n) ((m/b')^(2/3) + omega + 1))"
     return Step(gamma, f"MARINA, published code, VR-DIANA: {formula}")
 
 
@@ -184,7 +185,9 @@ def vr_marina(setting: Setting, p: float, b: float) -> Step:
     Under PL min(the same with 2 (1-p) for 1-p, p / (2 mu)): derived as Theorem 5 in `marina_ab`.
     """
     omega, L = omega_of(setting, "VR-MARINA"), setting.L_rms
-    variance = omega * power(L, 2) + (1 + omega) * power(setting.cal_L_rms, 2) / b
+    variance = omega * power(L, 2)
+    if b < inf:
+        variance += (1 + omega) * power(setting.cal_L_rms, 2) / b
     gamma = 1 / (L + sqrt(setting.factor * variance * (1 - p) / (p * setting.n)))
     return by_condition(setting, "vr_marina", gamma, p)
 

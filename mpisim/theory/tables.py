@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from math import ceil, inf, isnan, log, log1p, sqrt
 from typing import Literal
 
+import numpy as np
+
 from mpisim.theory import stepsizes
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.theory.setting import MarinaTheorem, Setting, Step
@@ -27,21 +29,31 @@ ALL, SUM, ONLINE, PART = "(1)", "(1)+(5)", "(1)+(6)", "PP, (1)"
 class Case:
     """An experiment as the tables see it, in the papers' letters.
 
-    m : samples of a worker; delta : Delta_0 = f(x^0) - f_inf, infinite if no lower bound of f is
-    available; epsilon : the accuracy, E|grad f(x^hat)|^2 <= epsilon^2 or, under PL,
-    E f(x^K) - f(x*) <= epsilon.
+    rows : samples of each worker, (n,)
+    delta : Delta_0 = f(x^0) - f_inf, infinite if no lower bound of f is available; epsilon : the
+    accuracy, E|grad f(x^hat)|^2 <= epsilon^2 or, under PL, E f(x^K) - f(x*) <= epsilon.
     b (b'), big_b (b), first_b (samples of g^0), r : the experiment's, with which other methods'
     rows are computed, too; None if its method has none.
     """
 
     setting: Setting
-    m: int
+    rows: np.ndarray
     delta: float
     epsilon: float
     b: int | None = None
     big_b: int | None = None
     first_b: int | None = None
     r: int | None = None
+
+    @property
+    def m(self) -> int:
+        """The least number of samples of a worker, of which b' are a share."""
+        return int(self.rows.min())
+
+    @property
+    def full(self) -> float:
+        """The samples of a full gradient, in the mean over the workers."""
+        return float(self.rows.mean())
 
     @property
     def log_ratio(self) -> float:
@@ -169,14 +181,14 @@ def gradient_descent(case: Case) -> Guarantee:
 
 
 def marina(case: Case, p: float | None = None, theorem: MarinaTheorem = "marina") -> Guarantee:
-    """MARINA: Theorem 2.1, or 2.2 under PL. A worker keeps its last gradient: m calls a round.
+    """MARINA: Theorem 2.1, or 2.2 under PL. A worker keeps its last gradient: its m calls a round.
 
     Here and below p is the corollary's unless given.
     """
     s = case.setting
     p = p or stepsizes.marina_probability(s.zeta, s.d)
     step = stepsizes.marina(s, p, theorem)
-    return _bound(case, ALL, "MARINA", step, p, Cost(s.zeta, case.m))
+    return _bound(case, ALL, "MARINA", step, p, Cost(s.zeta, case.full))
 
 
 def vr_marina(case: Case, p: float | None = None, noise_b: float | None = None) -> Guarantee:
@@ -211,7 +223,7 @@ def pp_marina(case: Case, p: float | None = None) -> Guarantee:
     p = p or stepsizes.pp_marina_probability(s.zeta, s.d, r, s.n)
     step = stepsizes.pp_marina(s, p, r)
     drawn = 1 - (1 - 1 / s.n) ** r
-    compressed = Cost(r / s.n * s.zeta, drawn * 2 * case.m)
+    compressed = Cost(r / s.n * s.zeta, drawn * 2 * case.full)
     return _bound(case, PART, f"PP-MARINA, r = {r}", step, p, compressed)
 
 
@@ -219,12 +231,12 @@ def ef21(case: Case) -> Guarantee:
     """EF21 that starts with the gradients: PermK paper, Theorem 6, or 7 under PL (G^0 = 0)."""
     s, step = case.setting, stepsizes.ef21(case.setting)
     source = step.source.split(":")[0] + ', start = "dense"'
-    return _bound(case, ALL, "EF21", step, 0, Cost(s.zeta, case.m), source)
+    return _bound(case, ALL, "EF21", step, 0, Cost(s.zeta, case.full), source)
 
 
 def derived(case: Case, name: str, step: Step, floats: float) -> Guarantee:
     """A method with a derived step, ``floats`` a round, and no error after its dense start."""
-    return _bound(case, ALL, name, step, 0, Cost(floats, case.m))
+    return _bound(case, ALL, name, step, 0, Cost(floats, case.full))
 
 
 def _bound(
@@ -237,7 +249,7 @@ def _bound(
     """
     theorem = step.source.split(":")[0].split(" (")[0].removeprefix("MARINA, ")
     source = source or ("derived here" if theorem.startswith("derived") else theorem)
-    dense = Cost(case.setting.d, case.m)
+    dense = Cost(case.setting.d, case.full)
     costs = dense, dense.mixed(p, compressed)
     return guarantee(setup, name, rounds(case, step), costs, "bound", source)
 
@@ -271,12 +283,12 @@ def _quoted(case: Case) -> list[Guarantee]:
         costs = first, *(later or [first])
         return guarantee(setup, name, k, costs, "order", "Table 1" if table_1 else "Table 2")
 
-    one_sample = Cost(zeta, 1)
+    full, one_sample = Cost(zeta, case.full), Cost(zeta, 1)
     table = [
-        quoted(ALL, "DIANA", unit * diana, Cost(zeta, m)),
+        quoted(ALL, "DIANA", unit * diana, full),
         quoted(SUM, "DIANA", noisy, one_sample),
-        # b' samples at x and at w, and m with probability b' / m
-        quoted(SUM, f"VR-DIANA, b' = {b}", unit * vr, Cost(zeta, m), Cost(zeta, 3 * b)),
+        # b' samples at x and at w, and all of them with probability b' / m
+        quoted(SUM, f"VR-DIANA, b' = {b}", unit * vr, full, Cost(zeta, b * (2 + case.full / m))),
     ]
     if table_1:
         table.insert(1, quoted(ALL, "FedSTEPH, r = n", unit**2 * (1 + omega / n), one_sample))

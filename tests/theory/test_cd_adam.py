@@ -104,6 +104,17 @@ def test_command(capsys):
     assert float(flags[3]) == pytest.approx(one.server_error(0.01, 64), rel=1e-3)
 
 
+def test_N_is_the_largest_shard(capsys):
+    """Of 266 and 267 rows. A minibatch's variance grows with N, and the least batch with it."""
+    unequal = "problem.workers=6", "problem.remainder=spread"
+    text = report(capsys, *unequal, "compressor={name='topk',k=60}")
+    assert "of N = 267:" in text
+    for tau in (1, 10, 40):
+        assert dataclasses.replace(ONE, N=51).noise(tau) >= ONE.noise(tau)
+    for epsilon in (0.1, 10.0, 1e4):
+        assert dataclasses.replace(ONE, N=51).tau(epsilon) >= ONE.tau(epsilon)
+
+
 @pytest.mark.parametrize(
     ("setting", "reason"),
     [

@@ -70,7 +70,7 @@ def test_rows_of_the_tables():
         ({"name": "ef21-sgdm", "eta": 0.3}, TOPK),
     ):
         e = engine(at(method, 1.0), compressor, NONCONVEX, ProblemCache())
-        case = Case(e.setting(), int(e.problem.rows[0]), delta=0.25, epsilon=0.1)
+        case = Case(e.setting(), e.problem.rows, delta=0.25, epsilon=0.1)
         (row,) = e.estimator.guarantees(case)
         assert row.rounds == np.ceil(50 / e.step.gamma) and row.kind == "bound"
         floats = 10 if compressor else e.problem.d

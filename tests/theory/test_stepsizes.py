@@ -1,7 +1,7 @@
 """Step sizes by hand, their reductions and monotonicity, also for workers that draw together."""
 
 import dataclasses
-from math import sqrt
+from math import inf, nan, sqrt
 
 import numpy as np
 import pytest
@@ -25,13 +25,13 @@ def convex(*args, **how):
     return dataclasses.replace(setting(*args, **how), convex=True)
 
 
-BY_HAND = [  # with L = 5, cal-L = 10, L_- = 4, L_+ = 5, max L_i = 7, n = 2
+BY_HAND = [  # with L = 5, cal-L = 10, L_- = 4, L_+ = 5, max L_i = 7, max L_ij = 14, n = 2
     ("gd", steps.gradient_descent(setting()), 1 / 4),
     ("dcgd", steps.dcgd(setting(6)), 1 / 46),
     ("diana convex", steps.diana_convex(setting(6)), 1 / 130),
     ("diana published", steps.diana_published(convex(6)), 1 / 49),
     ("diana", steps.diana_nonconvex(setting(6)), 1 / 1120),
-    ("vr-diana", steps.vr_diana(setting(6), 27), 1 / 2240),
+    ("vr-diana", steps.vr_diana(setting(6), 27), 1 / 4480),
     ("marina", steps.marina(setting(8), 0.5), 1 / 15),  # (1-p) omega / (p n) = 4
     ("vr-marina", steps.vr_marina(setting(1), 0.2, 8), 1 / 15),  # (25 + 2 * 100/8) * 2 = 100
     ("pp-marina", steps.pp_marina(setting(8), 0.5, 1), 1 / 20),  # 9
@@ -68,7 +68,7 @@ def test_sources_name_only_theorems_that_were_read():
 
 def test_as_the_published_code_has_them():
     """MARINA's gamma = 1 / (L (1 + omega / sqrt n)), as RandK has (1-p)/p = omega for p = zeta/d;
-    VR-MARINA's with one L for all."""
+    VR-MARINA's and VR-DIANA's with one L for all, which bounds that of a sample."""
     one = {"L_i": (3.0, 3.0), "L": 3.0, "cal_L_i": (3.0, 3.0)}
     s = setting(7.0, zeta=1.0, d=8, **one)
     marina = steps.marina(s, steps.marina_probability(1, 8)).gamma
@@ -76,6 +76,13 @@ def test_as_the_published_code_has_them():
     p = steps.vr_marina_probability(1, 8, 2, 100)
     vr = 1 / (3 + sqrt(7 * 9 + 8 * 9 / 2) * sqrt((1 - p) / (p * 2)))
     assert steps.vr_marina(s, p, 2).gamma == pytest.approx(vr, rel=1e-14)
+    vr = 1 / (10 * 3 * sqrt(1 + 7 / 2) * (50 ** (2 / 3) + 7 + 1))
+    assert steps.vr_diana(s, 50).gamma == pytest.approx(vr, rel=1e-14)
+
+
+def test_whole_shards_have_no_sampling_noise():
+    """So VR-MARINA with b' = m needs no L_ij."""
+    assert steps.vr_marina(setting(1, cal_L_i=(nan, nan)), 0.2, inf).gamma == 1 / (5 + sqrt(50))
 
 
 def test_without_a_theorem():
@@ -243,7 +250,7 @@ def test_dasha_by_hand(name, step, how, smooth, pl):
 def test_guarantees_of_dasha_by_hand():
     """K = 2 Delta_0 / (gamma epsilon^2) rounds, and what they send and ask for."""
     s = setting(1.0)  # d = 8, zeta = 4
-    case = Case(s, m=100, delta=3.0, epsilon=0.1)
+    case = Case(s, np.full(2, 100), delta=3.0, epsilon=0.1)
     row = dasha.dasha_row(case, dasha.dasha(s, A))
     assert row.rounds == pytest.approx(600 * (4 + sqrt(600)), abs=1)
     assert row.bits == 32 * (8 + (row.rounds - 1) * 4)

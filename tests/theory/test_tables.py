@@ -19,7 +19,8 @@ from mpisim.problems import problem as registered
 from mpisim.theory import permk_tables as permk
 from mpisim.theory import tables
 from mpisim.theory.compression import Groups
-from mpisim.theory.setting import GroupConstants
+from mpisim.theory.dasha import dasha_row, page_row
+from mpisim.theory.setting import GroupConstants, Step
 from mpisim.theory.tables import Case, Guarantee
 from tests.helpers import columns, run_tables, table
 from tests.problems.test_base import Bowls
@@ -32,10 +33,13 @@ def by_name(case: Case, *rows: Guarantee) -> dict:
     return {f"{one.setup} {one.method}": one for one in table}
 
 
+STANDARD = {"rows": np.array([100, 100]), "delta": 3.0, "epsilon": 0.1}
+
+
 def case(omega=8.0, **keys) -> Case:
     """m = 100, Delta_0 = 3, epsilon = 0.1; the constants and n, d as `support` says."""
     of_setting = {k: keys.pop(k) for k in ("condition", "mu", "alpha", "zeta", "n") if k in keys}
-    return Case(setting(omega, **of_setting), **({"m": 100, "delta": 3.0, "epsilon": 0.1} | keys))
+    return Case(setting(omega, **of_setting), **(STANDARD | keys))
 
 
 def test_table_1_by_hand():
@@ -55,6 +59,20 @@ def test_table_1_by_hand():
     assert vr.rounds == ceil(unit * (100 ** (2 / 3) + 8) * 5**0.5)
     assert vr.calls == 100 + (vr.rounds - 1) * 3
     assert rows["(1)+(5) VR-MARINA, b' = 1"].source == "Theorem 3.1"
+
+
+def test_a_full_gradient_costs_the_mean_of_unequal_shards():
+    """Of 2 and 198 samples. The least one is m in p: b' / m of VR-DIANA, b' / (m + b')."""
+    one = case(rows=np.array([2, 198]), zeta=4.0, r=2)
+    rows = by_name(one, tables.derived(one, "own", Step(1.0, "derived"), 4))
+    rows["dasha"] = dasha_row(one, Step(1.0, "derived"))
+    rows["ef21"] = tables.ef21(case(rows=one.rows, alpha=0.5))
+    rows["page"] = page_row(one, Step(1.0, "derived"), 0.5, 1)
+    later = {"(1)+(5) VR-DIANA, b' = 1": 2 + 50, "(1)+(5) VR-MARINA, b' = 1": (100 + 2 * 2) / 3}
+    later |= {"PP, (1) PP-MARINA, r = 2": 100 / 2 + 75 * 2 / 2, "page": 50 + 1}
+    for name in ("(1) GD", "(1) DIANA", "(1) MARINA", "(1) own", "ef21", "dasha", *later):
+        row, more = rows[name], later.get(name, 100)
+        assert row.calls == pytest.approx(100 + (row.rounds - 1) * more), name
 
 
 def test_table_2_by_hand():
@@ -171,7 +189,7 @@ def test_predicted_bits_and_calls_are_those_of_runs(method, compressor, predict,
     omega = 11.3 if compressor is RANDK else None
     sampled = {"b": method.get("batch"), "r": method.get("participants")}
     of_setting = setting(omega, alpha=10 / 123, zeta=10.0, n=5, d=123)
-    one = Case(of_setting, m=320, delta=1.0, epsilon=0.1, **sampled)
+    one = Case(of_setting, np.full(5, 320), delta=1.0, epsilon=0.1, **sampled)
     rounds, logs = 200, [tmp_path / f"{seed}.h5" for seed in range(6)]
     for seed, log_file in enumerate(logs):
         run = {"workers": 5, "rounds": rounds, "seed": seed, "log_every": rounds}
@@ -226,7 +244,7 @@ def permk_case(n, d, L=1.0, L_plus=1.5, L_pm=1.0, mu=None, delta=1.0, epsilon=0.
     condition = "PL" if mu else "nonconvex"
     s = setting(1.0, n=n, d=d, L=L, L_plus=L_plus, mu=mu, condition=condition)
     s = dataclasses.replace(s, c=dataclasses.replace(s.c, L_pm=L_pm))
-    return Case(s, m=1, delta=delta, epsilon=epsilon)
+    return Case(s, np.ones(1), delta=delta, epsilon=epsilon)
 
 
 # (n, d) as the lemmas want them: n | d with n > 1, or d | n with d > 1

@@ -169,7 +169,8 @@ class EF21(Stochastic):
             raise InputError(f"{needs}, and none are known of this problem")
         G, G_inf, variance = self.star.all_workers(bounds).max(axis=0).tolist()
         of_g = G, G_inf, sqrt(variance)
-        letters = setting.n, case.m, setting.d, setting.L_max, case.delta, 1 - setting.alpha
+        N = int(case.rows.max())  # with which the variance of minibatches grows
+        letters = setting.n, N, setting.d, setting.L_max, case.delta, 1 - setting.alpha
         return Theorem64(*letters, *of_g, optimizer.beta1, optimizer.nu, self.tau)
 
 
@@ -297,6 +298,7 @@ class CLAG(Estimator):
 
     def check(self) -> None:
         require(0 <= self.zeta < inf, "method.zeta", self.zeta, "a finite number >= 0")
+        self.compressor.form(self.star.draw("length", np.zeros(1, np.int64)))  # one sends alone
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.grad = self.oracle.gradients(x)

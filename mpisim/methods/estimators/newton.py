@@ -16,6 +16,7 @@ from mpisim.core.numerics.sums import squared_norms, times_vector
 from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker
 from mpisim.methods.estimators.base import STATES, Estimator, Theory, estimator, probability
+from mpisim.theory import stepsizes
 from mpisim.theory.setting import Setting, Step
 
 LONGEST = 60  # factors of a line search
@@ -35,8 +36,8 @@ class FedNL(Estimator):
     alpha : "theory" is 1 / (1 + omega) of an unbiased C, else 1 - sqrt(1 - alpha) of a biased one
     regularisation : mu of option A
 
-    The step is stepsize g^k. "theory" is 1, Newton's. Let hess f be M-Lipschitz and at least mu I.
-    Then with option B
+    The step is stepsize g^k. "theory" is 1, Newton's, with exact gradients. Let hess f be
+    M-Lipschitz and at least mu I. Then with option B
 
     |x^{k+1} - x*| <= (2 l^k |x^k - x*| + M/2 |x^k - x*|^2) / mu.
 
@@ -109,6 +110,9 @@ class FedNL(Estimator):
         return self.star.mean(self.compress(self.oracle.gradients(x)))
 
     def theory_step(self, setting: Setting) -> Step:
+        stepsizes.without_pl(setting, self.name)
+        if setting.alpha != 1:
+            raise stepsizes.theorem_only_for(self.name, "uncompressed gradients")
         return Step(1.0, "derived for Newton's method near x*: 1")
 
     def direction(self, gradient: np.ndarray, l: float) -> np.ndarray:  # noqa: E741
