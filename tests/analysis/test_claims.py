@@ -56,7 +56,7 @@ def curve(make):
 def test_the_interval_over_the_seeds_decides(ratios, verdict):
     assert api.judge(ratios, fewest=3) is verdict
     opposite = {HOLDS: FAILS, FAILS: HOLDS}.get(verdict, verdict)
-    assert api.judge([1 / ratio for ratio in ratios], fewest=3) is opposite
+    assert api.judge(tuple(1 / ratio for ratio in ratios), fewest=3) is opposite
     assert api.judge(ratios) is (verdict if len(ratios) == 5 else UNDECIDED)
 
 
@@ -65,13 +65,13 @@ def test_the_interval_is_students():
     for n in (2, 3, 5, 10):
         logs = rng.standard_normal(n)
         reference = stats.t.interval(0.95, n - 1, logs.mean(), stats.sem(logs))
-        assert interval(np.exp(logs)) == pytest.approx(np.exp(reference))
+        assert interval(tuple(np.exp(logs))) == pytest.approx(np.exp(reference))
 
 
 def test_what_draws_nothing_needs_no_seeds():
     verdicts = [api.clear(ratio) for ratio in (1.04, 1.02, 0.98, 0.9, np.nan)]
     assert verdicts == [HOLDS, TIE, TIE, FAILS, UNDECIDED]
-    assert api.judge([2.0], exact=True) is HOLDS and api.judge([0.99], exact=True) is TIE
+    assert api.judge((2.0,), exact=True) is HOLDS and api.judge((0.99,), exact=True) is TIE
     for ratio, verdict in ((1.1, HOLDS), (0.7, FAILS)):
         table = {"0.1": {"ratios": [ratio], "bounds": [0]}}
         assert judged({"by_target": table, "exact": True}, "around").verdict is verdict
@@ -92,7 +92,7 @@ def test_holds_at_the_deepest_target_that_all_reached(make):
     deepest = result.numbers["by_target"]["1e-06"]
     assert deepest["bounds"] == [1, 1, 1]
     assert deepest["ratios"] == pytest.approx([50 / 47, 50 / 35, 50 / 28])
-    low, high = interval(exact["ratios"])
+    low, high = interval(tuple(exact["ratios"]))
     text = f"3.92 times (95%: {low:.3g} to {high:.3g}, 3 seeds) to 0.01 of |grad f(x^0)|^2"
     assert result.measured.startswith(text)
     assert "; > 1.43 times (" in result.measured and result.measured.endswith("to 1e-06")

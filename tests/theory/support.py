@@ -6,8 +6,10 @@ from math import ceil
 import numpy as np
 
 from mpisim.cli import main
+from mpisim.theory import tables
 from mpisim.theory.setting import Setting
 from mpisim.theory.smoothness import Constants
+from mpisim.theory.tables import Case, Guarantee
 from tests.helpers import settings as words_of
 
 
@@ -54,3 +56,18 @@ def _best_in_cell(diagonal, low, high):
         v = np.clip(v, low, high)
         left, right = (middle, right) if (v**2).sum() > 1 else (left, middle)
     return v
+
+
+def by_name(case: Case, *rows: Guarantee) -> dict:
+    """The table with a method's rows."""
+    table = tables.merged(tables.rows(case)[0], rows)
+    return {f"{one.setup} {one.method}": one for one in table}
+
+
+STANDARD = {"rows": np.array([100, 100]), "delta": 3.0, "epsilon": 0.1}
+
+
+def case(omega=8.0, **keys) -> Case:
+    """m = 100, Delta_0 = 3, epsilon = 0.1; the constants and n, d as `support` says."""
+    of_setting = {k: keys.pop(k) for k in ("condition", "mu", "alpha", "zeta", "n") if k in keys}
+    return Case(setting(omega, **of_setting), **(STANDARD | keys))

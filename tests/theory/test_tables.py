@@ -21,25 +21,10 @@ from mpisim.theory import tables
 from mpisim.theory.compression import Groups
 from mpisim.theory.dasha import dasha_row, page_row
 from mpisim.theory.setting import GroupConstants, Step
-from mpisim.theory.tables import Case, Guarantee
+from mpisim.theory.tables import Case
 from tests.helpers import columns, run_tables, table
 from tests.problems.test_base import Bowls
-from tests.theory.support import SAMPLE, setting, theory
-
-
-def by_name(case: Case, *rows: Guarantee) -> dict:
-    """The table with a method's rows."""
-    table = tables.merged(tables.rows(case)[0], rows)
-    return {f"{one.setup} {one.method}": one for one in table}
-
-
-STANDARD = {"rows": np.array([100, 100]), "delta": 3.0, "epsilon": 0.1}
-
-
-def case(omega=8.0, **keys) -> Case:
-    """m = 100, Delta_0 = 3, epsilon = 0.1; the constants and n, d as `support` says."""
-    of_setting = {k: keys.pop(k) for k in ("condition", "mu", "alpha", "zeta", "n") if k in keys}
-    return Case(setting(omega, **of_setting), **(STANDARD | keys))
+from tests.theory.support import SAMPLE, by_name, case, setting, theory
 
 
 def test_table_1_by_hand():

@@ -79,13 +79,9 @@ def fewest(*sides: Iterable[Log]) -> int:
     return FEWEST_LONG if seconds >= LONG else FEWEST
 
 
-def interval(ratios: Sequence[float]) -> tuple[float, float]:
-    """The 95% interval of the mean log ratio, as ratios; Student's t, one ratio for each seed."""
-    return _interval(tuple(ratios))
-
-
 @lru_cache(1 << 16)  # alternatives judge the same ratios
-def _interval(ratios: tuple[float, ...]) -> tuple[float, float]:
+def interval(ratios: tuple[float, ...]) -> tuple[float, float]:
+    """The 95% interval of the mean log ratio, as ratios; Student's t, one ratio for each seed."""
     logs = np.log(np.clip(ratios, 1 / LARGEST, LARGEST))
     if len(logs) < 2:
         return 0.0, float("inf")
@@ -103,8 +99,9 @@ def judge(
     near 1, which is not decided so; with fewer than ``fewest`` seeds all is open.
     ``exact``: the runs draw nothing, and one stands for all seeds.
     """
+    ratios = tuple(ratios)
     if exact and len(ratios) == 1:
-        ratios = [ratios[0]] * fewest
+        ratios *= fewest
     if len(ratios) < fewest:
         return Verdict.UNDECIDED
     low, high = interval(ratios)
@@ -117,7 +114,7 @@ def judge(
 
 
 def judge_word(
-    ratios: Sequence[float], bound: bool, word: str, verdict: Verdict, fewest: int
+    ratios: tuple[float, ...], bound: bool, word: str, verdict: Verdict, fewest: int
 ) -> Verdict:
     """The verdict on a claim that says more than ``fewer``, of which ``verdict`` is the one."""
     if word == "around":
@@ -132,7 +129,7 @@ def judge_word(
     return verdict
 
 
-def _apart(ratios: Sequence[float]) -> float:
+def _apart(ratios: tuple[float, ...]) -> float:
     """How far the median is from 1, in its logarithm."""
     return float(abs(np.log(np.clip(statistics.median(ratios), 1 / LARGEST, LARGEST))))
 
@@ -182,9 +179,9 @@ def judged(numbers: Mapping[str, Any], word: str, rules: Rules = THE_RULES) -> J
     return Judged(verdict, headline, crosses)
 
 
-def ratios_of(one: Mapping[str, Any]) -> list[float]:
+def ratios_of(one: Mapping[str, Any]) -> tuple[float, ...]:
     """The ratios at a target; JSON has None for infinity."""
-    return [float("inf") if ratio is None else float(ratio) for ratio in one["ratios"]]
+    return tuple(float("inf") if ratio is None else float(ratio) for ratio in one["ratios"])
 
 
 def again(evidence: Evidence, rules: Rules = THE_RULES) -> Evidence:
