@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from math import ceil, inf
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
