@@ -165,8 +165,8 @@ def complete_logs(folder: Path) -> tuple[list[Log], list[str]]:
     """The complete logs of a folder, and a line for each run that is not drawn.
 
     They are those of the last sweep in the folder and in each folder below it, but for logs that it
-    has skipped. Without the summary of a sweep they are all logs of the folder. `InputError` if
-    there is none.
+    has skipped, or that it left of an older one, perhaps of other code, as it was stopped. Without
+    the summary of a sweep they are all logs of the folder. `InputError` if there is none.
     """
     logs, left = swept_logs(folder)
     done = [log for log in logs if log.attrs.get("status") == "done"]
@@ -181,7 +181,7 @@ def swept_logs(folder: Path) -> tuple[list[Log], list[str]]:
     swept = [summary.parent for summary in sorted(folder.glob(f"**/{SUMMARY}"))]
     points = [(one / Path(p.log).name, p) for one in swept for p in read_summary(one) if p.log]
     why = {path: p.reason.removeprefix(f"{p.log}: ") or "not run" for path, p in points}
-    paths = [path for path, point in points if point.status != "skipped" and path.is_file()]
+    paths = [path for path, p in points if p.status not in ("skipped", "") and path.is_file()]
     left = [f"{path}: not drawn, {why[path]}" for path, _ in points if path not in set(paths)]
     return read_all(paths if swept else sorted(folder.glob("*.h5"))), left
 
