@@ -43,6 +43,7 @@ LOCK, CHECKLIST = "requirements.txt", "CHECKLIST.md"
 PROFILE = "https://w3id.org/ro/crate/1.1"
 NOBODY = "NAME OF THE AUTHORS"  # in the template of CITATION.cff
 WHEN = (1980, 1, 1, 0, 0, 0)  # of all members: equal files make equal bytes
+TORCH = "https://download.pytorch.org/whl"
 MINUTES = 600.0  # seconds of runs that a reader may repeat at once
 COMPARISONS = 3  # that are run again
 MEMBER = re.compile(r"([0-9a-f]{64})  (\S.*)")
@@ -105,6 +106,8 @@ def _lock() -> str:
     source = commit(PACKAGE).get("git_commit", "of a package")
     versions = {d.name: d.version for d in metadata.distributions() if d.name}
     lines = [f"{n}=={v}" for n, v in sorted(versions.items()) if n.lower() != "mpisim"]
+    if build := versions.get("torch", "").partition("+")[2]:  # PyPI has none of these
+        lines.insert(0, f"--extra-index-url {TORCH}/{build}")
     head = [
         f"# mpisim {VERSION}, commit {source}, is not among these: install it first",
         f"# Python {platform.python_version()} on {platform.platform()}",
@@ -118,8 +121,9 @@ def _checklist(
     """What reviewers ask, answered from the record; what only a person knows is open."""
     rows = []
     for one in (result.provenance for result in results):
-        searched, seeds = listed(varied(one.settings)), several(_of(one.settings, "run.seed"))
-        row = [f"{one.figure}, {one.scale}", run_counts(one), searched or "none", seeds or "none"]
+        keys = {key: text for key, text in varied(one.settings).items() if key != "run.seed"}
+        seeds = several(_of(one.settings, "run.seed")) or "none"
+        row = [f"{one.figure}, {one.scale}", run_counts(one), listed(keys) or "none", seeds]
         cost = "in minutes" if one.seconds <= MINUTES else "needs these resources"
         rows.append([*row, duration(one.seconds), "; ".join(one.machines), cost])
     data = {str(name) for one in results for name in _of(one.provenance.settings, "problem.data")}
@@ -130,6 +134,7 @@ def _checklist(
         "authors are named in `CITATION.cff`": bool(authors),
         "a license allows others to use it": f"{name}/LICENSE" in files,
         "the study has a `README.md`": f"{name}/README.md" in files,
+        "no seed was left out after a result": False,
     }
     title = study.title or name
     return rendered("checklist.md", title=title, rows=rows, data=data, items=items, table=markdown)

@@ -21,8 +21,9 @@ from mpisim.runs.log.reader import Log
 # columns of payload bits.
 SUMMED, LABELS, FRAMING = (TABLES[name] for name in ("summed", "labels", "framing"))
 GRID_POINTS = 400
-# With more ranks than cores, ranks take turns; runs side by side share memory and caches.
-WHY = "more ranks than cores, or runs side by side"
+# With more ranks than cores, ranks take turns; runs side by side share memory and caches; after a
+# resume on other ranks or hosts, or another network, the seconds are those of neither.
+WHY = "more ranks than cores, runs side by side, or a resume elsewhere"
 ABOVE = 0.05  # of the payload: framing that must not be left out silently
 
 
@@ -211,8 +212,8 @@ def common_grid(xs: list[np.ndarray], axis: Axis) -> np.ndarray:
 
 
 def oversubscribed(logs: Iterable[Log]) -> bool:
-    """Whether one of the runs says that it had more ranks than cores, or ran beside others."""
-    most = {"oversubscribed": 0, "side_by_side": 1, "ensemble": 1}
+    """Whether one of the runs says of itself what `WHY` says."""
+    most = {"oversubscribed": 0, "side_by_side": 1, "ensemble": 1, "resumed_elsewhere": 0}
     return any(log.attrs.get(key, 0) > number for log in logs for key, number in most.items())
 
 

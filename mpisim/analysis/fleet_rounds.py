@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mpisim.analysis.link_model import Traffic, by_row, traffic
+from mpisim.analysis.link_model import Traffic, by_row, of_one, traffic
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire
 from mpisim.comm.network import drawn_workers
@@ -132,11 +132,11 @@ def made(
     copy, silent = down / (traffic.receivers or n), (senders == 0) & (index > 0)
     rest = np.where(senders > repeats, np.maximum(up - most, 0) / others, most / repeats)
     rest = np.minimum(rest, most / repeats)  # of a message of the others, equally long
-    of_one = np.minimum(np.maximum(times, messages / n), messages)
+    single = of_one(times, messages, n)
     return Rounds(
         n=n, senders=np.where(silent, least, senders), times=times, index=index, seconds=seconds,
         computing=computing, hops=np.minimum(rounds, messages) + rounds * (down > 0),
-        up=on_wire(rest, of_one), most=on_wire(most, of_one * repeats), down=on_wire(copy, times),
+        up=on_wire(rest, single), most=on_wire(most, single * repeats), down=on_wire(copy, times),
         samples=samples / working, payload=most + copy, silent=silent, drawn=several > 0, who=who,
     )  # fmt: skip
 

@@ -59,6 +59,11 @@ def by_row(traffic: Traffic) -> list[np.ndarray]:
     return [*added, times, np.diff(traffic.messages_up, prepend=0.0)]
 
 
+def of_one(times: np.ndarray, messages: np.ndarray, n: int) -> np.ndarray:
+    """The messages in each row of a worker that sends in all of its rounds."""
+    return np.minimum(np.maximum(times, messages / n), messages)
+
+
 def seconds(links: Links, traffic: Traffic) -> np.ndarray:
     """Cumulative seconds on these links, shape (rows,): measured, gathers and broadcasts."""
     n = int(traffic.workers.sum())
@@ -127,16 +132,20 @@ def traffic(log: Log) -> Traffic:
     layout = str(log.config.get("run", {}).get("layout", "shared"))
     if not 1 <= worker_ranks(ranks, layout) <= log.n:
         raise InputError(f"{log.path}: attribute ranks = {ranks} for {log.n} workers")
-    return Traffic(
+    sent = Traffic(
         rounds=log.column("round"),
         seconds=log.column("seconds"),
         bits_up=log.column("bits_up") + framing,
         bits_down=log.column("bits_down") + log.column("framing_bits_down"),
-        bits_up_max=log.column("bits_up_max") + framing / log.n,
+        bits_up_max=log.column("bits_up_max"),
         workers=np.diff(starts(log.n, ranks, layout)),
         messages_up=log.column("messages_up"),
         receivers=log.config.get("method", {}).get("participants") if to_some(log) else None,
     )
+    *_, times, messages = by_row(sent)
+    share = of_one(times, messages, log.n) / np.maximum(messages, 1)  # equal for all messages
+    framing_max = np.cumsum(np.diff(framing, prepend=0.0) * share)
+    return sent._replace(bits_up_max=sent.bits_up_max + framing_max)
 
 
 def to_some(log: Log) -> bool:

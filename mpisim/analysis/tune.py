@@ -77,7 +77,7 @@ class TunedSetting:
     theory : whether steps are multiples of the theory step
     candidates : by ascending step
     best : None where every step is out
-    edge : the best of several steps is the smallest or the largest: try a wider grid
+    edge : the best of several steps is the smallest or the largest that ran: try a wider grid
     """
 
     name: str
@@ -151,8 +151,10 @@ def table(choices: Iterable[TunedSetting], criterion: str) -> str:
         if choice.best is None:
             lines.append("  warning: no step is left; try smaller ones")
         elif choice.edge:
-            side = "smaller" if choice.best is choice.candidates[0] else "larger"
-            lines.append(f"  warning: the best is at the edge of the grid; try {side} ones")
+            shown = [candidate for candidate in choice.candidates if candidate.ran]
+            ends = {"smaller": shown[0], "larger": shown[-1]}
+            sides = " and ".join(side for side, end in ends.items() if end is choice.best)
+            lines.append(f"  warning: the best is at the edge of the grid; try {sides} ones")
     return "\n".join(lines)
 
 
@@ -195,7 +197,8 @@ def _tune(logs: list[Log], settings: dict[str, Any], rule: Criterion, label: str
     candidates = [_candidate(step, once(steps[step]), seeds, rule) for step in sorted(steps)]
     scored = [c for c in candidates if c.score is not None]
     chosen = min(scored, key=lambda c: (c.score, c.step)) if scored else None
-    edge = len(candidates) > 1 and chosen in (candidates[0], candidates[-1])
+    shown = [candidate for candidate in candidates if candidate.ran]
+    edge = len(candidates) > 1 and chosen in (*shown[:1], *shown[-1:])
     settings = {key: value for key, value in settings.items() if key != "step is"}
     name = logs[0].path.stem.rpartition("-")[0]
     label = ", ".join(filter(None, (label, settings.get("condition", "")))) or name

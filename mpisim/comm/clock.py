@@ -19,7 +19,7 @@ class Clock:
     """A stopwatch that is always in one phase; `to` takes about 0.1 microseconds.
 
     seconds : of each phase
-    delayed : seconds of `COMPILE` during `PARALLEL` phases, for which other ranks waited
+    delayed : seconds of `COMPILE` and `EVALUATE` in `PARALLEL` phases, for which other ranks waited
     """
 
     def __init__(self) -> None:
@@ -33,6 +33,17 @@ class Clock:
         self.seconds[self.phase] += now - self._since
         self.phase = phase
         self._since = now
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Charge what interrupts a phase to `EVALUATE`, then go on with the phase."""
+        interrupted = self.phase
+        self.to(EVALUATE)
+        before = sum(self.seconds[EVALUATE:])
+        yield
+        self.to(interrupted)
+        if interrupted in PARALLEL:
+            self.delayed += sum(self.seconds[EVALUATE:]) - before
 
     def charge(self, seconds: Sequence[float]) -> None:
         """Add ``seconds`` of each phase; what has passed since the last call is charged to none."""

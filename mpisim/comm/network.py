@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.comm.byzantine import Attack, Server
-from mpisim.comm.clock import COMPRESS, EVALUATE, Clock
+from mpisim.comm.clock import COMPRESS, Clock
 from mpisim.comm.communicators import Comm, OneProcess, SideChannel
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.ledger import Ledger
@@ -204,9 +204,8 @@ class Network(SideChannel):
         lazy = compressor.lazy and self._plain
         rows: Any = v.dense() if isinstance(v, LazyRows) and not lazy else v
         if self.attack is not None and purpose not in HONEST:
-            self.clock.to(EVALUATE)
-            rows = self._attacked(self.attack, rows, purpose, clients)
-            self.clock.to(COMPRESS)
+            with self.clock.aside():
+                rows = self._attacked(self.attack, rows, purpose, clients)
         host = self.arrays is HOST
         message = compressor.compress(rows, draw) if host else compressed(compressor, rows, draw)
         upload = Upload(compressor, draw, message)
@@ -295,8 +294,6 @@ class Network(SideChannel):
 
     def _report(self, event: str, *values: Any) -> None:
         """Call the observers' method ``event``, and go on with the phase that it interrupts."""
-        phase = self.clock.phase
-        self.clock.to(EVALUATE)
-        for observer in self._observers:
-            getattr(observer, event)(*values)
-        self.clock.to(phase)
+        with self.clock.aside():
+            for observer in self._observers:
+                getattr(observer, event)(*values)

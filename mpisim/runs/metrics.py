@@ -274,7 +274,7 @@ class Evaluator:
 
     def _busy_since_last(self) -> tuple[list[float], float]:
         """Seconds of this rank's `PARALLEL` phases since the last row, and how long others waited
-        for it: without the gradients of that row's evaluation, but with compiling."""
+        for it: without the gradients of that row's evaluation, but with what is not charged."""
         clock = self.clock
         now = [*(clock.seconds[phase] for phase in PARALLEL), self.oracle.credited, clock.delayed]
         steps = [after - before for after, before in zip(now, self._busy, strict=True)]

@@ -29,6 +29,9 @@ from mpisim.runs.rehearsal import Rehearsal
 from mpisim.runs.resume import Resumption, Start, is_absent
 from mpisim.runs.setup import Setup
 
+# Attributes that say how much a run's seconds are worth: the largest of its starts.
+BESIDE = ("oversubscribed", "side_by_side", "ensemble")
+PLACE = ("ranks", "hosts", "network")  # seconds at two places are those of neither
 TRACKERS = {"tensorboard": "tensorboardX", "wandb": "wandb", "mlflow": "mlflow"}
 
 
@@ -182,12 +185,14 @@ class Record:
         """
         setup, output, log, schema = self.setup, self.output, self.output.log, self.setup.schema
         attributes = attributes_of(setup, output.command, places)
-        beside = {"side_by_side": output.side_by_side, "ensemble": output.ensemble}
-        attributes |= beside
+        attributes |= {"side_by_side": output.side_by_side, "ensemble": output.ensemble}
+        beside = {name: attributes[name] for name in BESIDE}
         rows, before = np.empty(0, row_type(schema)), {}
         if start.mark is not None and start.rows is not None:
             rows, before, k = start.rows, start.mark.attributes, int(start.state["round"])
-            beside = {key: max(int(before.get(key, 1)), number) for key, number in beside.items()}
+            moved = any(before.get(name) != attributes.get(name) for name in PLACE)
+            beside["resumed_elsewhere"] = int(moved)
+            beside = {key: max(int(before.get(key, 0)), value) for key, value in beside.items()}
             attributes |= {"resumed": k, **beside}
             if start.changes:
                 lines = before.get("accepted_changes", "").splitlines()

@@ -5,9 +5,11 @@ import json
 import re
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from mpisim.analysis import artifact
 from mpisim.analysis.artifact import CHECKLIST, CRATE, MANIFEST
 from mpisim.cli import main
 
@@ -84,9 +86,21 @@ def test_it_describes_itself(archive):
         assert "| plugins | plugin.py (" in file.read("mine/results/README.md").decode()
     for part in (
         *("| fig1, quick | 10 done |", "| 1, 2, 3, 4, 5 |", "| in minutes |"),
+        *("where a figure tunes", "- [ ] no seed was left out"),
         *("- [ ] authors are named", "- [x] a license"),
     ):
         assert part in text
+    assert "run.seed" not in text  # the seeds have a column
+
+
+def test_pytorch_is_installed_from_its_own_index(monkeypatch):
+    """PyPI has no such version, and another build may have other bits."""
+    some = [SimpleNamespace(name="torch", version=f"2.13.0{more}") for more in ("+cpu", "")]
+    for torch in some:
+        monkeypatch.setattr(artifact.metadata, "distributions", lambda one=torch: [one])
+        lines = artifact._lock().splitlines()
+        index = ["--extra-index-url https://download.pytorch.org/whl/cpu"] * (torch is some[0])
+        assert lines[2:] == [*index, f"torch=={torch.version}"]
 
 
 @pytest.mark.parametrize(

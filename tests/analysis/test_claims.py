@@ -236,12 +236,12 @@ def test_not_decided(make):
     result = compare("", [make(0.2, 1)], [make(0.1, 1)], ROUNDS)
     assert result.measured.endswith("(1 seed) to 0.0001")
     fast = three(make, 0.4)
-    for attrs in ({"oversubscribed": 1}, {"side_by_side": 2}):
+    for attrs in ({"oversubscribed": 1}, {"side_by_side": 2}, {"resumed_elsewhere": 1}):
         logs = three(make, 0.1, attrs=attrs)
         for axis in (Axis("seconds", log=False), Axis("time_encode", log=False)):
             result = compare("", fast, logs, axis)
             assert result.verdict is UNDECIDED
-            assert result.measured == "more ranks than cores, or runs side by side"
+            assert "runs side by side, or a resume elsewhere" in result.measured
         for axis in (ROUNDS, BITS):
             assert compare("", fast, logs, axis).verdict is HOLDS
 

@@ -1,5 +1,6 @@
 """Modelled seconds of a network, by hand, and who sent in a run, drawn once more from its log."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -179,6 +180,18 @@ def test_seconds_of_a_log(make_log):
     shared = ModelledSeconds("seconds", True, links=parse("1mbit,shared")).values(log)
     a_round = alone + 5 * (320 + 8 + 4000 + 8 + 2 * EXTRA) / 1e6
     assert shared == pytest.approx(5 * start + a_round * np.arange(51), rel=1e-9)
+
+
+@pytest.mark.parametrize("every", [1, 10])
+def test_a_sender_pays_the_framing_of_its_own_messages(every, make_log):
+    """Two of the five workers send in each round; the hand-made log has 8 bits for each message."""
+    k = np.arange(51)
+    numbers = {"messages_up": 2 * k, "framing_bits_up": 2 * 8 * k}
+    log = read(make_log(columns=numbers))
+    rows = {name: values[::every] for name, values in log.columns.items()}
+    log = dataclasses.replace(log, columns=rows)
+    framing = traffic_of(log).bits_up_max - log.column("bits_up_max")
+    assert framing == pytest.approx(8 * k[::every], rel=1e-12)
 
 
 LINKS = ["1mbit/4mbit,10ms", "300kbit/1mbit,40ms", "50kbit/2mbit,1ms", "2mbit,300ms"]

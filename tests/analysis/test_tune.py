@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mpisim
-from mpisim.analysis.tune import CRITERIA, best
+from mpisim.analysis.tune import CRITERIA, best, table
 from mpisim.core.errors import InputError
 from tests.helpers import forged
 from tests.runs.sweep.support import run, write
@@ -102,6 +102,18 @@ def test_a_criterion_that_does_not_fit_is_refused_before_anything_runs(base, tmp
     for cost in COSTS:
         with pytest.raises(InputError, match="has no accuracy to reach, such as grad_norm_sq; ch"):
             best(points, cost)
+
+
+@pytest.mark.parametrize(
+    ("lost", "side"), [(-1, "larger"), (0, "smaller"), (1, "smaller and larger")]
+)
+def test_a_step_that_is_not_complete_does_not_close_the_grid(lost, side, base, tmp_path):
+    several = {-1: [0.25, 0.5, 0.75], 0: [1.25, 1.5, 1.75], 1: [0.5, 0.75]}[lost]
+    points = run(write(tmp_path, f"multiples = {several}", base), tmp_path / "logs")
+    with forged(points[lost].log) as log:
+        log.attrs["status"] = "running"
+    choices = best(points)
+    assert choices[0].edge and f"edge of the grid; try {side} ones" in table(choices, "mean")
 
 
 SAMPLE = BASE.format(data="sample").replace('"gd"', '"dcgd"').replace("workers = 1", "workers = 3")

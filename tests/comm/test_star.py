@@ -1,6 +1,7 @@
 """The star network on one rank, its ledger by hand; what ranks compare before a run."""
 
 from functools import partial
+from time import sleep
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from mpisim.comm import communicators
 from mpisim.comm.byzantine import Attack
 from mpisim.comm.clock import (
     COMMUNICATE,
+    COMPRESS,
     COMPUTE,
     ENCODE,
     EVALUATE,
@@ -19,6 +21,7 @@ from mpisim.comm.clock import (
     Clock,
     SlowestPath,
 )
+from mpisim.comm.network import Observer
 from mpisim.comm.star import lengths_of
 from mpisim.compressors.sparse import RandK
 from mpisim.core.errors import InputError
@@ -105,6 +108,19 @@ def test_what_a_network_does_not_send_is_no_time_of_a_method(monkeypatch):
     star.compress(star._identity(5), np.ones((3, 5)))
     star.flags(np.array([True, False, True]))
     assert set(phases) == {EVALUATE} and len(phases) >= 2
+
+
+def test_ranks_wait_for_what_a_network_does_not_charge(monkeypatch):
+    """It interrupts a phase in which ranks work at the same time, or none."""
+    star = network(3)
+    monkeypatch.setattr(star, "_observers", [Observer()])
+    monkeypatch.setattr(Observer, "up", lambda *_: sleep(0.01))
+    monkeypatch.setattr(Observer, "down", lambda *_: sleep(0.01))
+    before = star.clock.seconds[EVALUATE]
+    star.compress(star._identity(5), np.ones((3, 5)))
+    assert star.clock.phase == COMPRESS and star.clock.delayed >= 0.01
+    star.broadcast(np.ones(5), star._identity(5))
+    assert star.clock.seconds[EVALUATE] - before >= star.clock.delayed + 0.01
 
 
 def test_slowest_path():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
-from mpisim.runs import checkpoint, loop
+from mpisim.runs import checkpoint, host, loop
 from mpisim.runs.experiment import parse
 from mpisim.runs.log import journal
 from tests.helpers import attributes, columns, run_tables, some_of, table
@@ -42,6 +42,19 @@ def test_in_two_parts_as_in_one(name, tables, tmp_path, command):
     estimator = parse(tables).method.estimator
     exact = exact and estimator.replayed and estimator.name != "ef21-p"  # TopK down
     assert exact == ("ok  bits_up, bits_down" in output), output
+
+
+def test_a_resumed_run_says_that_its_seconds_are_those_of_two_places(tmp_path, monkeypatch):
+    log, kept = tmp_path / "log.h5", []
+    with monkeypatch.context() as patch:
+        patch.setattr(host, "oversubscribed", lambda places: True)
+        run_tables(tables(), log)
+    for rounds, network in ((40, ""), (50, "10mbit"), (60, "10mbit")):
+        monkeypatch.setenv("MPISIM_NETWORK", network)
+        run_tables(tables(rounds), log, resume=True)
+        of_log = attributes(log)
+        kept.append((of_log["oversubscribed"], of_log["resumed_elsewhere"]))
+    assert kept == [(1, 0), (1, 1), (1, 1)]
 
 
 @some_of(2, log_every=[1, 7], problem=["nonconvex-loss", "quadratic"])

@@ -23,15 +23,17 @@ from tests.studies.conftest import ROUNDS
 
 def test_the_last_sweep_says_what_is_drawn(make_log, tmp_path):
     paths = [make_log(), make_log(seed=2, attrs={"status": "diverged"}), make_log(seed=3)]
-    paths.append(make_log(seed=4))
+    paths += [make_log(seed=4), make_log(seed=5)]
     rest = dict(settings={}, config="", status="done")
     points = [{"name": path.stem, "log": f"elsewhere/{path.name}", **rest} for path in paths]
     points.append({"name": "gone", "log": "elsewhere/gone.h5", **rest})
     points[3] |= {"status": "skipped", "reason": f"{points[3]['log']}: is of other data"}
+    points[4]["status"] = ""  # a sweep of other code was stopped before it came to this point
     (tmp_path / "sweep.json").write_text(json.dumps({"points": points}))
     logs, left = complete_logs(tmp_path)
     assert [log.path for log in logs] == [paths[0], paths[2]]
-    why = {paths[1]: "diverged", paths[3]: "is of other data", tmp_path / "gone.h5": "not run"}
+    why = {paths[1]: "diverged", paths[3]: "is of other data"}
+    why |= {paths[4]: "not run", tmp_path / "gone.h5": "not run"}
     assert left == [f"{path}: not drawn, {text}" for path, text in why.items()]
 
 

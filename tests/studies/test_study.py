@@ -20,6 +20,7 @@ from mpisim.core.errors import InputError
 from mpisim.problems.data import find as data_sets
 from mpisim.runs.experiment import parse
 from mpisim.runs.labels import flatten
+from mpisim.runs.log.reader import read
 from mpisim.runs.sweep.points import Point
 from run.byzantine import figures as byzantine
 from run.marina import fig1
@@ -245,6 +246,16 @@ def test_a_panel_without_a_step_that_went_well_is_not_decided(done, monkeypatch)
     assert evidence.verdict == "not decided"
     assert evidence.measured == f"no step of {'B' if done else 'A'} went well on all seeds"
     assert not lines.fewer(logs, a, absent).evidence
+
+
+def test_a_line_of_two_settings_is_one_line(make_log):
+    """The last one would stand for the line, without a word."""
+    logs = [read(make_log(compressor=f'name = "randk"\nk = {k}')) for k in (1, 30)]
+    line = Line("MARINA", "k", {"method.name": logs[0].attrs["method"]})
+    lines = Lines([line], Axis("round", log=False), lambda log: "sample")
+    both = r"RandK \(K = 1\) \(.*\.h5\) and RandK \(K = 30\) \(.*\.h5\)"
+    with pytest.raises(InputError, match=rf"^sample, MARINA: has two settings, {both}; "):
+        lines.draw(logs)
 
 
 def test_a_line_survives_an_attack_with_one_step_for_all_seeds(monkeypatch):

@@ -204,7 +204,7 @@ def _measured(evidence: Sequence[Evidence]) -> str:
             parts[0] += f" where ratios are exact ({len(medians)})"
     for verdict in WORST[:-1]:
         if judged := [one for one in counted if one.verdict is verdict]:
-            parts.append(f"{verdict}: {', '.join(map(_short, judged))}")
+            parts.append(f"{verdict}: {'; '.join(map(_short, judged))}")
     return "; ".join(parts)
 
 

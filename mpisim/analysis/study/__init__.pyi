@@ -20,5 +20,6 @@ from .tuning import complete_logs as complete_logs
 from .tuning import data_sets as data_sets
 from .tuning import diverged as diverged
 from .tuning import grouped as grouped
+from .tuning import one_of_each as one_of_each
 from .tuning import value_of as value_of
 from .tuning import with_steps as with_steps

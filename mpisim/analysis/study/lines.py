@@ -56,13 +56,15 @@ class Lines:
     targets: Targets = claims.DECADES
 
     def best(self, logs: Sequence[Log]) -> dict[tuple[str, str], tuning.BestSteps]:
-        """The best step of each line in each panel."""
-        best = {}
-        for steps in tuning.best_steps(logs, self.cost, self.y, self.targets, self.panel):
-            for line in self.lines:
-                if line.has(steps.logs[0]):
-                    best[self.panel(steps.logs[0]), line.label] = steps
-        return tuning.by_data(best, self.order)
+        """The best step of each line in each panel; `InputError` for a line of two settings."""
+        tuned = tuning.best_steps(logs, self.cost, self.y, self.targets, self.panel)
+        items = (
+            ((self.panel(steps.logs[0]), line.label), steps)
+            for steps in tuned
+            for line in self.lines
+            if line.has(steps.logs[0])
+        )
+        return tuning.by_data(tuning.one_of_each(items), self.order)
 
     def draw(self, logs: Sequence[Log]) -> Any:
         """A row of panels; step sizes beside them.

@@ -24,6 +24,7 @@ from mpisim.runs.sweep.points import SUMMARY, read_summary
 RISING = 1.5  # times the median of the tenth of the rows before: a run that ends so is rising
 TENTH = 10
 T = TypeVar("T")
+K = TypeVar("K", str, tuple[str, str])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +36,7 @@ class BestSteps:
     tried : all steps, also those that are out
     target : the common target that it was tuned to; None where finals decided
     edge : whose best step is at an edge of the grid, in words; empty where it is inside
+    setting : what sets it apart from others, with a log, for messages
     """
 
     steps: dict[float, list[Log]]
@@ -42,6 +44,7 @@ class BestSteps:
     tried: list[float]
     target: float | None
     edge: str
+    setting: str = ""
 
     @property
     def step(self) -> float:
@@ -85,6 +88,17 @@ def best_steps(
     return [_best(*one, x, y, targets, many) for many in panels.values() for one in many]
 
 
+def one_of_each(items: Iterable[tuple[K, BestSteps]]) -> dict[K, BestSteps]:
+    """{key: best steps}; `InputError` where two settings have one key."""
+    best: dict[K, BestSteps] = {}
+    for key, steps in items:
+        if (other := best.setdefault(key, steps)) is not steps:
+            where = key if isinstance(key, str) else ", ".join(map(str, key))
+            both = f"{other.setting} and {steps.setting}"
+            raise InputError(f"{where}: has two settings, {both}; a line has one")
+    return best
+
+
 def rises(values: np.ndarray) -> bool:
     """Whether a run ends rising, or above its start: its last two tenths are compared."""
     tenth = max(1, len(values) // TENTH)
@@ -122,7 +136,8 @@ def _best(
     edge = edge_of(setting, order[0], shown)
     lowest = min(steps, key=lambda step: (finals[step], step))
     lowest = order[0] if edge_of(setting, lowest, shown) else lowest
-    return BestSteps({step: steps[step] for step in order}, lowest, tried, target, edge)
+    name = f"{setting.label} ({steps[order[0]][0].path})"
+    return BestSteps({step: steps[step] for step in order}, lowest, tried, target, edge, name)
 
 
 def edge_of(setting: TunedSetting, best: float, shown: Sequence[float]) -> str:
@@ -165,8 +180,8 @@ def complete_logs(folder: Path) -> tuple[list[Log], list[str]]:
     """The complete logs of a folder, and a line for each run that is not drawn.
 
     They are those of the last sweep in the folder and in each folder below it, but for logs that it
-    has skipped. Without the summary of a sweep they are all logs of the folder. `InputError` if
-    there is none.
+    has skipped, or that it left of an older one, perhaps of other code, as it was stopped. Without
+    the summary of a sweep they are all logs of the folder. `InputError` if there is none.
     """
     logs, left = swept_logs(folder)
     done = [log for log in logs if log.attrs.get("status") == "done"]
@@ -181,7 +196,7 @@ def swept_logs(folder: Path) -> tuple[list[Log], list[str]]:
     swept = [summary.parent for summary in sorted(folder.glob(f"**/{SUMMARY}"))]
     points = [(one / Path(p.log).name, p) for one in swept for p in read_summary(one) if p.log]
     why = {path: p.reason.removeprefix(f"{p.log}: ") or "not run" for path, p in points}
-    paths = [path for path, point in points if point.status != "skipped" and path.is_file()]
+    paths = [path for path, p in points if p.status not in ("skipped", "") and path.is_file()]
     left = [f"{path}: not drawn, {why[path]}" for path, _ in points if path not in set(paths)]
     return read_all(paths if swept else sorted(folder.glob("*.h5"))), left
 
