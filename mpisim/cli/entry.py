@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import gc
 import os
 import pkgutil
 import shlex
@@ -56,9 +55,7 @@ def console() -> NoReturn:
     """`main` in a process of its own. NumPy's warnings of numbers in logs are no help to a user."""
     open_standard_streams()
     warnings.filterwarnings("ignore", "", RuntimeWarning, r"(mpisim|numpy|matplotlib)\.")
-    code = main()
-    gc.freeze()  # or Python looks through all objects several times at its end, for 0.2 s
-    sys.exit(code)
+    sys.exit(main())
 
 
 def _report(message: str) -> None:

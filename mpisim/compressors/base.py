@@ -80,7 +80,7 @@ class Compressor(Spec, CompressorConstants, ABC):
             cls.fitted = True
         if "compress" in vars(cls) and "on_device" not in vars(cls):
             cls.on_device = False
-        if "compress" in vars(cls) and not of_mpisim(cls):
+        if not of_mpisim(cls.compress) and not hasattr(cls.compress, "checked"):  # or a mixin's
             cls.compress = _of_messages(cls.compress)  # type: ignore[method-assign]
 
     def bind(self, d: int, n: int, precision: Precision) -> Compressor:
@@ -175,6 +175,7 @@ def _of_messages(compress: Callable[..., Any]) -> Callable[..., Message]:
             raise InputError(f"{kind}: {line}")
         return message
 
+    checked.checked = True  # type: ignore[attr-defined]
     return checked
 
 

@@ -118,8 +118,8 @@ def registered(kinds: MutableMapping[str, T], name: str) -> Callable[[T], T]:
     return register
 
 
-def of_mpisim(cls: type) -> bool:
-    """Whether a class is not a plugin's."""
+def of_mpisim(cls: Any) -> bool:
+    """Whether a class or function is not a plugin's."""
     return cls.__module__.partition(".")[0] == "mpisim"
 
 
@@ -140,6 +140,8 @@ def named(kinds: MutableMapping[str, Any], name: str) -> Callable[[type[T]], typ
 
     def register(cls: type[T]) -> type[T]:
         made = dataclasses.dataclass(eq=False)(cls)
+        if made.__hash__ is None:  # a dataclass already, with an __eq__
+            made.__eq__, made.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
         made.name = name  # type: ignore[attr-defined]
         return registered(kinds, name)(made)
 

@@ -70,8 +70,10 @@ def _newton(problem: Problem, star: Collective) -> tuple[np.ndarray, float]:
     for _ in range(200):
         if not g.any():
             break
-        step = _solve(problem.hessian(x), g, star)
-        minimal |= not x.any() and 0 < dot(g, step) <= VISIBLE * abs(f)
+        H = problem.hessian(x)
+        step = _solve(H, g, star)
+        if not x.any() and 0 < dot(g, step) <= VISIBLE * abs(f):
+            minimal = norm(mean(star, H.times(step)) - g) <= 1e-6 * start  # no part of g is left
         better = _line_search(problem, star, x, f, g, step)
         if better is None:
             break  # only rounding is left

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import COMPRESSORS, make
-from mpisim.compressors.base import Compressor
+from mpisim.compressors.base import Compressor, compressor
 from mpisim.core.errors import InputError
 from mpisim.core.numerics.sums import ordered_sum
 from mpisim.testing import assert_all, compressor_checks
 from mpisim.testing.moments import vectors
 from mpisim.wire import SeededForm
+from mpisim.wire.values import DenseForm
 from tests.compressors.cases import CASES, SINGLE, draw, name_of
 from tests.helpers import sampled
 from tests.wire.messages import PRECISIONS, contents
@@ -95,6 +96,24 @@ def test_workers_may_share_their_randomness():
     assert Alike().bind(12, 7, SINGLE).A == 3.0
     with pytest.raises(AssertionError, match=r"E C\(v\) = v .* the mean of coordinate"):
         assert_all(compressor_checks(Alike(scale=3.0)))
+
+
+@dataclasses.dataclass
+class Rare(Compressor):
+    """v / p with probability p, else 0: a dataclass, as authors may write one."""
+
+    p: float = 0.995
+    omega = property(lambda self: 1 / self.p - 1)
+
+    def form(self, draw):
+        return DenseForm.of(self.d, draw.workers, self.precision)
+
+    def compress(self, v, draw):
+        return self.form(draw).take(np.where(draw.uniforms(1) < self.p, v / self.p, 0))
+
+
+def test_what_is_rarely_random_passes():
+    assert_all(compressor_checks(compressor("rare")(Rare)()))
 
 
 @pytest.mark.drawn(10)

@@ -61,6 +61,14 @@ def test_zero_up_to_rounding_is_a_minimiser(limit, l2, digits, monkeypatch):
     assert np.abs(x).max() < 10.0 ** (1 - digits) and f == pytest.approx(np.log(2), rel=1e-15)
 
 
+def test_separable_data_has_none_where_a_bias_hides_it():
+    """At x = 0 the gradient is that of the small feature, whose curvature counts as rounding."""
+    y = np.tile([1.0, -1.0], 6)
+    a = np.column_stack([np.ones(12), 1e-9 * y * np.linspace(1, 2, 12)])
+    with pytest.raises(InputError, match=r"^run\.reference: "):
+        minimiser(attach("logistic", a, y, [(0, 12)], dense=True), LocalStar(1), cache=False)
+
+
 @pytest.mark.parametrize("name", ["logistic", "least-squares"])
 def test_ranks_and_cache_do_not_change_a_bit(name, tmp_path, monkeypatch):
     monkeypatch.setenv("MPISIM_CACHE", str(tmp_path))

@@ -172,9 +172,11 @@ WITH_MINE = [
 
 
 @pytest.mark.parametrize("tables", WITH_MINE, ids=["up", "inside", "down"])
-def test_what_is_no_message_is_a_line(tables):
-    kind = type("Mine", (Identity,), {"compress": lambda self, v, draw: v})
-    mpisim.compressor("mine")(kind)
+@pytest.mark.parametrize("mixin", [False, True])
+def test_what_is_no_message_is_a_line(tables, mixin):
+    wrong = {"compress": lambda self, v, draw: v}
+    bases = (type("Mixin", (), wrong), Identity) if mixin else (Identity,)
+    mpisim.compressor("mine")(type("Mine", bases, {} if mixin else wrong))
     with pytest.raises(InputError, match=r"Mine: compress returned ndarray; allowed: a form"):
         rehearse(set_up(tables))
 
