@@ -81,7 +81,7 @@ def dasha(logs: list[Log]) -> Iterator[Claim]:
     yield METHODS.fewer(logs, DASHA, MARINA)
 
 
-LONG = ['sweep.problem.data=["phishing", "a9a"]', "run.stop.bits_up=2e5"]
+LONG = ["run.stop.bits_up=2e5"]
 GRID = Grid("attacks", {"quick": [], "paper": LONG})
 A9A = ['sweep.problem.data=["a9a"]', "sweep.steps=[0.3125, 0.625, 1.25, 2.5, 5]"]  # 1 / L is 0.6
 A9A += ["run.stop.bits_up=2e5", "sweep.folder=logs/byzantine-a9a"]

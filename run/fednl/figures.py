@@ -22,7 +22,7 @@ VARIANTS = Lines((A, SEARCH, B, PP), BITS, data_and_l2)
 
 newton = LINES.against((FEDNL, GD), (FEDNL, DIANA), (FEDNL, GD, "much"))
 variants = VARIANTS.against((SEARCH, A), (SEARCH, B), (PP, B))
-PAPER = ["problem.data=w8a", "sweep.steps=[1, 2, 4]", "run.stop.bits_up=2e6"]
+PAPER = ["problem.data=w8a", "sweep.steps=[0.5, 1, 2, 4, 8, 16]", "run.stop.bits_up=2e6"]
 NEWTON = Grid("newton", {"quick": [], "paper": PAPER})
 SEARCHES = "FedNL with a line search, and with some of the clients"
 FIGURES = [
