@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from itertools import starmap
 from pathlib import Path
@@ -133,7 +133,10 @@ def replay(log: Log, experiment: Experiment) -> list[str]:
             row = int(np.argmax(repeated != values))
             text = f"the log has {values[row]}, the seed gives {repeated[row]}"
             problems.append(f"round {rounds[row]}, {name}: {text}")
-    return [*problems, *worker_difference(log, star.ledger.worker_bits_up, "the seed gives")]
+    return [
+        *problems,
+        *worker_differences(log, {"bits_up": star.ledger.worker_bits_up}, "the seed gives"),
+    ]
 
 
 def _star(log: Log, experiment: Experiment) -> tuple[Star, Round]:
@@ -177,21 +180,26 @@ def rerun(tables: dict[str, Any], log: Log | None, comm: Comm) -> tuple[str, lis
         return result.status, compare(log, read(again))
 
 
-def worker_bits(log: Log) -> np.ndarray | None:
-    """workers/bits_up; None in a run that failed, where it may include bits after the last row."""
-    return None if log.attrs.get("status") == "failed" else log.workers.get("bits_up")
+def of_workers(log: Log) -> dict[str, np.ndarray]:
+    """`/workers` as of the last row; empty in a run that failed, which may go beyond it, and in one
+    that has not ended."""
+    return {} if log.attrs.get("status") == "failed" else log.workers
 
 
-def worker_difference(log: Log, bits: np.ndarray, source: str) -> Iterator[str]:
-    """The first worker whose bits in the log are not ``bits`` (n,), those of ``source``."""
-    sent = worker_bits(log)
-    if sent is not None and not np.array_equal(sent, bits):
-        i = int(np.argmax(sent != bits))
-        yield f"worker {i}, bits_up: the log has {sent[i]}, {source} {bits[i]}"
+def worker_differences(log: Log, columns: Mapping[str, np.ndarray], source: str) -> Iterator[str]:
+    """The first worker in each of the ``columns`` (n,) of ``source`` that has another value in the
+    log."""
+    for name, right in columns.items() if of_workers(log) else ():
+        values = log.workers.get(name)
+        if values is None:
+            yield f"workers/{name}: the log lacks it"
+        elif not np.array_equal(values, right):
+            i = int(np.argmax(values != right))
+            yield f"worker {i}, {name}: the log has {values[i]}, {source} {right[i]}"
 
 
 def compare(log: Log, again: Log) -> list[str]:
-    """What differs in the first row that does, in the bits of a worker and in x; no clocks."""
+    """What differs in the first row that does, in columns of workers and in x; no clocks."""
     differences = []
     rows = min(log.rows, again.rows)
     names = [n for n in log.columns if n in again.columns and not n.startswith("time_")]
@@ -204,10 +212,12 @@ def compare(log: Log, again: Log) -> list[str]:
             differences.append(f"round {round}, {name}: the log has {one!r}, the rerun {two!r}")
     elif log.rows != again.rows:
         differences.append(f"the log has {log.rows} rows, the rerun {again.rows}")
-    differences += worker_difference(log, again.workers["bits_up"], "the rerun")
+    differences += worker_differences(log, again.workers, "the rerun")
     one, two = last_iterate(log.path), last_iterate(again.path)
-    same = one is None or two is None or np.array_equal(one, two, equal_nan=True)
-    if not differences and not same:
+    if one is None or two is None:
+        if two is not None and of_workers(log):
+            differences.append("final/x: the log lacks it")
+    elif not differences and not np.array_equal(one, two, equal_nan=True):
         differences.append("final/x differs, and no column does")
     software = ("package_version", "python", "numpy", "scipy", "numba", "platform")
     versions = ((name, log.attrs.get(name), again.attrs.get(name)) for name in software)

@@ -86,6 +86,9 @@ def test_what_is_changed_is_detected(change, message, changed, command):
         (shifted("rounds/loss", 7, 1e-16), "round 7, loss: the log has 0."),
         (shifted("rounds/grad_norm_sq", slice(5, None), 1e-16), "round 5, grad_norm_sq"),
         (shifted("final/x", 3, 1e-16), "final/x differs, and no column does"),
+        (lambda file: file.pop("final/x"), "final/x: the log lacks it"),
+        (shifted("workers/rows", [2, 3], [1, -1]), "worker 2, rows: the log has"),
+        (lambda file: file.pop("workers/rows"), "workers/rows: the log lacks it"),
     ],
 )
 def test_what_only_a_rerun_finds(change, message, changed, command):
