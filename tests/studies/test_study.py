@@ -198,7 +198,7 @@ def test_a_figure_of_two_grids(two_grids, command):
     output = command("study", folder, "fig1", "--separate")
     assert output.count("2 points: 2 done") == 2
     assert "group 1 of 2 (bits)\n" in output and "group 2 of 2 (timed)\n" in output
-    assert re.search(r"\[2/2\] GD seed 2, about \S+ s left, \S+ s with all groups\n", output)
+    assert re.search(r"\[2/2\] GD seed 2, about \S+ s left\n", output)
     assert source.state(folder, "quick", 1) == "bits: 2 of 2 runs done, timed: 2 of 2 runs done"
     logs, left = source.read(Path("logs/mine"))
     assert [log.config["run"].get("ranks") for log in logs] == [None, None, "workers", "workers"]

@@ -25,7 +25,7 @@ from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, import_failure
 from mpisim.core.files import writing
 from mpisim.core.schema import choose, filled_template, require
-from mpisim.runs.sweep.points import ALONE, ONE_RANK, Group, Point, Spread
+from mpisim.runs.sweep.points import ONE_RANK, Point, Spread
 
 FILE = "figures.py"
 CONTENT = ("README.md", FILE, "plugin.py", "fig1.toml", "CITATION.cff", "LICENSE")  # of a new one
@@ -158,7 +158,7 @@ class Job(NamedTuple):
     command: str = ""
     accept: bool = False
     spread: Spread = ONE_RANK
-    group: Group = ALONE
+    group: str = ""
 
 
 class Source(ABC):

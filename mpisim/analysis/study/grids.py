@@ -19,7 +19,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.schema import choose, require
 from mpisim.runs.labels import Tables
 from mpisim.runs.stop import COMPLETE
-from mpisim.runs.sweep.points import Group, Point, exit_code
+from mpisim.runs.sweep.points import Point, exit_code
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -95,17 +95,6 @@ class Grid(Source):
             print(f"{counts(points)}; logs in {folder}", flush=True)
         return points
 
-    def waiting(self, job: Job) -> float:
-        """The size of all points that `complete` would run; 0 if it cannot run."""
-        from mpisim.runs.sweep.plan import plan
-
-        try:
-            folder, grid, _ = self.points(job.study, job.scale)
-            points = plan(folder, grid, job.comm.size, job.accept)
-        except InputError:  # `complete` tells
-            return 0.0
-        return sum(point.size for point in points if not point.status)
-
     def state(self, study: Path, scale: str, ranks: int) -> str:
         """How many of the points are done."""
         from mpisim.runs.sweep.plan import plan
@@ -175,11 +164,10 @@ class Grids(Source):
         """Complete one grid after the other, until a signal stops one. Collective."""
         points: list[Point] = []
         on_first(job.comm, lambda: self.folder(job.study))
-        sizes = on_first(job.comm, lambda: [grid.waiting(job) for grid in self.grids])
         for i, grid in enumerate(self.grids):
-            group = Group(f"group {i + 1} of {len(sizes)} ({grid.file})", sum(sizes[i + 1 :]))
+            group = f"group {i + 1} of {len(self.grids)} ({grid.file})"
             if job.comm.rank == 0:
-                print(group.text, flush=True)
+                print(group, flush=True)
             points += grid.complete(job._replace(group=group))
             if exit_code(points):
                 break

@@ -29,10 +29,8 @@ from mpisim.runs.labels import Tables
 from mpisim.runs.stop import COMPLETE, STATUS, StopSignals, no_signal
 from mpisim.runs.sweep.plan import plan
 from mpisim.runs.sweep.points import (
-    ALONE,
     ONE_RANK,
     Claims,
-    Group,
     Point,
     Shard,
     Spread,
@@ -52,7 +50,7 @@ def sweep(
     command: str = "",
     accept: bool = False,
     spread: Spread = ONE_RANK,
-    group: Group = ALONE,
+    group: str = "",
     quiet: bool = False,
 ) -> list[Point]:
     """Run what is missing of a grid; returns all points, on every rank, in the order of the plan.

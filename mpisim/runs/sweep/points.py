@@ -70,20 +70,6 @@ class Spread(NamedTuple):
 ONE_RANK = Spread()
 
 
-class Group(NamedTuple):
-    """Which of several sweeps one is, for its progress.
-
-    text : ``group 2 of 3 (fig4)``; empty if it is the only one
-    later : the size of all points that later ones run, as `Point.size`
-    """
-
-    text: str = ""
-    later: float = 0.0
-
-
-ALONE = Group()
-
-
 class Outcome(NamedTuple):
     """How a run ended: status, why it was skipped, seconds, and whether it had ended before.
 

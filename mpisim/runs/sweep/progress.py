@@ -17,7 +17,7 @@ from mpisim.methods.method_table import needs_compressor
 from mpisim.runs import labels
 from mpisim.runs.progress import StatusLine, duration
 from mpisim.runs.stop import COMPLETE
-from mpisim.runs.sweep.points import Claims, Group, Point, write_summary
+from mpisim.runs.sweep.points import Claims, Point, write_summary
 
 SUMMARY_SECONDS = 1.0  # between two versions of the summary, at least, while runs overlap
 SUMMARY_SHARE = 0.1  # of the time that writing it takes at most
@@ -77,14 +77,14 @@ class Board:
         points: Sequence[Point],
         claims: Claims,
         lines: PointLines,
-        group: Group,
+        group: str,
         live: bool = True,
         stream: TextIO | None = None,
         clock: Callable[[], float] = monotonic,
     ):
         self.folder, self.claims, self.lines, self.group = folder, claims, lines, group
         self.live, self._clock = live, clock
-        self._pace = Pace(points, group.later)
+        self._pace = Pace(points)
         self._ended: set[int] = set()
         self._unsaved = False
         self._begin = clock()
@@ -132,7 +132,7 @@ class Board:
         done = sum(statuses[status] for status in COMPLETE)
         running = len(self.claims.taken() - self._ended)
         diverged = f" ({statuses['diverged']} diverged)" if statuses["diverged"] else ""
-        group = f"{self.group.text}: " if self.group.text else ""
+        group = f"{self.group}: " if self.group else ""
         text = f"{group}{done} of {statuses.total()} points done{diverged}, {running} running"
         return f"{text}, {statuses['skipped']} failed{self._pace.left(now - self._begin)}"
 
@@ -141,11 +141,11 @@ class Pace:
     """What is left of some points.
 
     Points of one size take as long, on average, as those of that size that have run; others take as
-    long as their sizes say. ``later``: the size of later groups
+    long as their sizes say.
     """
 
-    def __init__(self, points: Sequence[Point], later: float):
-        self._waiting, self._later = {point.number: point.size for point in points}, later
+    def __init__(self, points: Sequence[Point]):
+        self._waiting = {point.number: point.size for point in points}
         self._ran: dict[float, list[float]] = defaultdict(list)  # {size: seconds}
 
     def ran(self, number: int, seconds: float | None) -> None:
@@ -155,10 +155,7 @@ class Pace:
             self._ran[size].append(seconds)
 
     def left(self, elapsed: float) -> str:
-        """``, about 3 min 05 s left``, and with later groups, ``elapsed`` seconds after the start.
-
-        Empty if no point has run.
-        """
+        """``, about 3 min 05 s left``, ``elapsed`` seconds after the start; empty at first."""
         ended = sum(size * len(times) for size, times in self._ran.items())
         if not ended:
             return ""
@@ -166,10 +163,7 @@ class Pace:
         means = {size: sum(times) / len(times) for size, times in self._ran.items()}
         waiting = self._waiting.values()
         rest = sum(means[s] * ended / total if total and s in means else s for s in waiting)
-        pace, all_groups = elapsed / ended, ""
-        if self._later:
-            all_groups = f", {duration(pace * (rest + self._later))} with all groups"
-        return f", about {duration(pace * rest)} left{all_groups}"
+        return f", about {duration(elapsed / ended * rest)} left"
 
 
 def name_of(point: Point) -> str:

@@ -28,7 +28,7 @@ from mpisim.runs.resume import is_absent
 from mpisim.runs.setup import ProblemCache, Setup
 from mpisim.runs.stop import COMPLETE, STOPPED, StopSignals
 from mpisim.runs.sweep.plan import completed
-from mpisim.runs.sweep.points import Claims, Group, Outcome, Point, Shard, digests_of, stamp_of
+from mpisim.runs.sweep.points import Claims, Outcome, Point, Shard, digests_of, stamp_of
 from mpisim.runs.sweep.progress import Board, PointLines
 
 GO_ON = "the same command continues"
@@ -56,7 +56,7 @@ class Sweep:
     command: str
     accept: bool
     shard: Shard
-    group: Group
+    group: str
     lines: PointLines
     separate: bool = False
 

@@ -15,7 +15,7 @@ from mpisim.core.errors import InputError, OutputError
 from mpisim.runs.sweep.executor import _require_shared, limits
 from mpisim.runs.sweep.grid import read
 from mpisim.runs.sweep.plan import plan
-from mpisim.runs.sweep.points import ALONE, Claims, Outcome, Point, new_claims, read_summary
+from mpisim.runs.sweep.points import Claims, Outcome, Point, new_claims, read_summary
 from mpisim.runs.sweep.progress import Board, Pace, PointLines
 from mpisim.runs.sweep.runner import Watch, choose
 from tests.helpers import table
@@ -224,7 +224,7 @@ def test_a_group_stops_with_the_others(parent, also, stop, number, claims):
 
 def test_points_take_as_long_as_those_of_their_size():
     """Size 100 in 10 s, size 1 in 5 s: not 1/100 of it. Two at a time, so half of what is left."""
-    pace = Pace(points(100, 1, 1, 100, 1), 0.0)
+    pace = Pace(points(100, 1, 1, 100, 1))
     assert pace.left(1.0) == ""
     pace.ran(0, 10.0)
     assert pace.left(5.0) == ", about 5.2 s left"  # 100 took 5 s, 103 are left
@@ -242,7 +242,7 @@ def follow(tmp_path):
             times, stream = iter(clock), io.StringIO()
             lines, left = PointLines(several), [p for p in several if not p.status]
             board = Board(
-                *(tmp_path, left, claims, lines, ALONE, True, stream), clock=lambda: next(times)
+                *(tmp_path, left, claims, lines, "", True, stream), clock=lambda: next(times)
             )
             return board, claims, stream
 
