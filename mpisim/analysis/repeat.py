@@ -219,10 +219,7 @@ def compare(log: Log, again: Log) -> list[str]:
             differences.append("final/x: the log lacks it")
     elif not differences and not np.array_equal(one, two, equal_nan=True):
         differences.append("final/x differs, and no column does")
-    software = ("package_version", "python", "numpy", "scipy", "numba", "platform")
-    versions = ((name, log.attrs.get(name), again.attrs.get(name)) for name in software)
-    changed = [f"{name} was {old}, is {new}" for name, old, new in versions if old != new]
-    return differences + changed if differences else []
+    return differences
 
 
 def _first(one: np.ndarray, two: np.ndarray) -> int:
