@@ -250,7 +250,7 @@ def _read(path: Path) -> dict[str, bytes]:
 
 
 def _manifest(files: Mapping[str, bytes]) -> Check:
-    """The files are those of the manifest, and of the metadata."""
+    """The files are those of the manifest."""
     lines = files[MANIFEST].decode(errors="replace").splitlines()
     listed = {match[2]: match[1] for match in map(MEMBER.fullmatch, lines) if match}
     wrong = [f"{name}: is not in the archive" for name in listed if name not in files]
@@ -259,13 +259,7 @@ def _manifest(files: Mapping[str, bytes]) -> Check:
             wrong.append(f"{name}: is not in {MANIFEST}")
         elif name != MANIFEST and hashlib.sha256(data).hexdigest() != listed[name]:
             wrong.append(f"{name}: has changed since the archive was written")
-    try:
-        parts = {one["@id"]: one for one in json.loads(files[CRATE])["@graph"]}["./"]["hasPart"]
-        described = {one["@id"] for one in parts}
-        wrong += [f"{CRATE}: lacks {n}" for n in sorted(files.keys() - described - {CRATE})]
-    except (ValueError, KeyError, TypeError):
-        wrong.append(f"{CRATE}: is not the metadata of a research object")
-    return Check(f"{len(files)} files are those of {MANIFEST} and {CRATE}", wrong)
+    return Check(f"{len(files)} files are those of {MANIFEST}", wrong)
 
 
 def _environment(files: Mapping[str, bytes]) -> Check:
