@@ -208,12 +208,9 @@ def _require_equal(log: Log, other: Log) -> None:
         a, b = (one.columns[name][at] for one, at in zip((log, other), rows, strict=True))
         unequal = (a != b) & ~(np.isnan(a) & np.isnan(b))
         if unequal.any():
-            keys = varying([flatten(one.config) for one in (log, other)])
-            budgets = [key for key in keys if key.startswith("run.")]
-            why = f" ({', '.join(budgets)} differ)" if budgets else ""
             raise InputError(
                 f"{log.path} and {other.path}: both have seed {_seed(log)} of one experiment, but"
-                f" {name} differs in round {rounds[unequal][0]}; leave out one{why}"
+                f" {name} differs in round {rounds[unequal][0]}; leave out one"
             )
 
 
