@@ -77,10 +77,13 @@ def report(
     data["sections"] = []
     tables = []
     for name, groups in sections.items():
-        fleet = choices(groups, of_clients, _targets(groups, wanted))
+        targets_here = wanted or decades([log for group in groups for log in group.logs])
+        fleet = choices(groups, of_clients, targets_here)
         drawn = [dataclasses.replace(group, logs=begun(group.logs)) for group in groups]
         data["sections"].append({"name": name, "curves": curves(drawn, x, y), "fleets": fleet})
-        tables.append(_section(groups, wanted) | {"bars": _bars(drawn)})
+        spent = costs.costs_of(with_columns(groups, targets_here), targets_here)
+        framing = about_framing(groups, how="an axis of the curves includes it")
+        tables.append({"costs": costs.shown(spent), "remark": framing, "bars": _bars(drawn)})
     embedded = json.dumps(data, separators=(",", ":"), allow_nan=False)
     text = rendered(
         "report.html",
@@ -152,19 +155,6 @@ def provenance(logs: Sequence[Log]) -> list[tuple[str, str]]:
     times = [str(log.attrs.get(name) or "") for log in logs for name in ("start", "end")]
     times = sorted(filter(None, times))
     return [*rows, ("time", f"{times[0]} to {times[-1]}" if times else "")]
-
-
-def _section(groups: Sequence[RunGroup], targets: Sequence[Target]) -> dict[str, Any]:
-    """The tables of one problem."""
-    chosen = _targets(groups, targets)
-    return {
-        "costs": costs.shown(costs.costs_of(with_columns(groups, chosen), chosen)),
-        "remark": about_framing(groups, how="an axis of the curves includes it"),
-    }
-
-
-def _targets(groups: Sequence[RunGroup], targets: Sequence[Target]) -> list[Target]:
-    return list(targets) or decades([log for group in groups for log in group.logs])
 
 
 def _bars(groups: Sequence[RunGroup]) -> list[dict[str, Any]]:
