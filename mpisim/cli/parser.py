@@ -121,11 +121,6 @@ def _checked(text: str, good: bool, allowed: str) -> None:
         raise argparse.ArgumentTypeError(f"{text!r} is not allowed; it must be {allowed}")
 
 
-def _shell(text: str) -> str:
-    _checked(text, text in SHELLS, ", ".join(SHELLS))
-    return text
-
-
 def _jobs(text: str) -> int:
     number = len(usable_cores()) if text == "auto" else int(text) if text.isdecimal() else 0
     _checked(text, number >= 1, "at least 1, or auto")
@@ -145,7 +140,7 @@ VALUES: Mapping[str, Any] = {
     **dict.fromkeys(("FILE", "FOLDER", "LOG", "FILE.toml", "LOG.h5"), Path),
     **dict.fromkeys(("N", "R", "DIMENSION", "SEED"), int),
     **dict.fromkeys(("E", "WIDTH", "MS"), float),
-    **{"LOW": _limit, "N|auto": _jobs, "I/N": _shard, "|".join(SHELLS): _shell},
+    **{"LOW": _limit, "N|auto": _jobs, "I/N": _shard},
 }
 
 
