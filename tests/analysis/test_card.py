@@ -45,11 +45,6 @@ def test_the_sphere_against_arcs_and_caps():
         np.testing.assert_allclose(least, 1 - mean(t) ** 2, rtol=1e-3)
 
 
-def test_the_mean_of_independent_workers_errs_by_one_nth():
-    errors = np.array(card.mean_errors({"name": "natural"}, 2000))
-    np.testing.assert_allclose(errors * card.TOGETHER, errors[0], rtol=0.15)
-
-
 def test_the_entropy_codec_changes_bits_alone():
     paper, entropy = (measured("normal", name="natural", codec=c) for c in ("paper", "entropy"))
     assert np.array_equal(paper.errors, entropy.errors)

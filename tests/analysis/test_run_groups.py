@@ -219,15 +219,6 @@ def test_axes_that_exist_keep_their_look(grid):
     assert dict(matplotlib.rcParams) == before
 
 
-def test_best_keeps_the_best_step_of_each_setting(grid):
-    logs = selected(read_all(sorted(grid.glob("*.h5"))), best="mean")
-    assert {(log.attrs["method"], log.config["method"]["stepsize"]) for log in logs} == {
-        ("marina", 0.4),
-        ("diana", 0.4),
-    }
-    assert len(logs) == 4  # with all seeds
-
-
 def test_where(grid, command):
     logs = read_all(sorted(grid.glob("*.h5")))
     for condition, count in (
