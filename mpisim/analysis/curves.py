@@ -6,7 +6,7 @@ Also the lines below figures and tables about what their numbers leave out.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -166,18 +166,17 @@ def crossing(log: Log, x: Axis, y: Axis, level: float) -> float:
     return float(xs[k - 1] + share * (xs[k] - xs[k - 1]))
 
 
-def over_seeds(logs: Sequence[Log], x: Axis, y: Axis, over: Collection[str] = ()) -> Curve:
+def over_seeds(logs: Sequence[Log], x: Axis, y: Axis) -> Curve:
     """One curve for runs that differ in the seed: their mean and one standard deviation.
 
-    Each seed counts once, and runs that differ in another key are refused, but for those that
-    ``over`` names: see `one_setting`.
+    Each seed counts once, and runs that differ in another key are refused: see `one_setting`.
 
     On a logarithmic y axis both are taken of log y, so the mean is the geometric one. The runs are
     interpolated to a common grid, linearly in the scales of the axes. It begins with the run that
     begins first, and ends where all runs still are. Left of its own first row, a run is where it
     starts: it has nothing better yet.
     """
-    runs = [points(log, x, y) for log in one_setting(logs, x.timed or y.timed, over)]
+    runs = [points(log, x, y) for log in one_setting(logs, x.timed or y.timed)]
     if len(runs) == 1:
         return Curve(*runs[0][:2])
     to_x, to_y = (np.log if axis.log else np.asarray for axis in (x, y))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from mpisim.analysis import style
@@ -56,17 +56,16 @@ def curve(
     y: Axis,
     colour: str,
     dash: Any,
-    over: Collection[str] = (),
     label: str = "",
     band: bool = True,
 ) -> None:
     """The runs of one setting: mean over seeds, in log space on a logarithmic axis, and a band.
 
-    ``label``: in the panel's own legend. ``band``: whether to draw that. ``over``: keys in which
-    they may differ, too, as in `over_seeds`. Below the axis, where it has a label, stands whether
-    runs had more ranks than cores, of seconds, and whether large framing is left out, of bits.
+    ``label``: in the panel's own legend. ``band``: whether to draw that. Below the axis, where it
+    has a label, stands whether runs had more ranks than cores, of seconds, and whether large
+    framing is left out, of bits.
     """
-    drawn = over_seeds(logs, x, y, over)
+    drawn = over_seeds(logs, x, y)
     panel.plot(drawn.x, drawn.y, color=colour, linestyle=dash, label=label)
     if band and drawn.low is not None:
         panel.fill_between(drawn.x, drawn.low, drawn.high, color=colour, alpha=0.2, linewidth=0)

@@ -95,15 +95,13 @@ def groups_of(
     return groups
 
 
-def one_setting(
-    logs: Sequence[Log], by_ranks: bool = False, over: Collection[str] = ()
-) -> list[Log]:
+def one_setting(logs: Sequence[Log], by_ranks: bool = False) -> list[Log]:
     """The logs of runs that a sweep has taken and that differ in the seed alone, each seed `once`.
 
-    `InputError` names a key in which others differ. ``over``: keys that may differ, too.
+    `InputError` names a key in which others differ.
     """
-    require_alike(logs, by_ranks, {*IGNORED, *over})
-    return once(logs, over)
+    require_alike(logs, by_ranks)
+    return once(logs)
 
 
 def require_alike(
@@ -148,17 +146,12 @@ def _is_digest(key: str) -> bool:
     return " " in key  # no key of an experiment has one
 
 
-def once(logs: Iterable[Log], over: Collection[str] = ()) -> list[Log]:
+def once(logs: Iterable[Log]) -> list[Log]:
     """Of a group the longest log of each seed, whatever files there are.
 
     `InputError` names two complete ones whose rows differ, except for clocks, where both have one.
     """
-
-    def settings(log: Log) -> str:
-        flat = flatten(log.config)
-        return repr([_seed(log), *(flat.get(key) for key in over)])
-
-    return [_longest(same) for same in by_key(logs, settings).values()]
+    return [_longest(same) for same in by_key(logs, _seed).values()]
 
 
 def common_title(groups: list[RunGroup]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -122,7 +122,6 @@ def compare(
     word: str = "fewer",
     first: tuple[Axis, Axis] | None = None,
     exact: bool = False,
-    over: Collection[str] = (),
 ) -> Evidence:
     """Evidence that ``less`` spends less on ``x`` than ``more`` to get down to fixed targets.
 
@@ -132,10 +131,10 @@ def compare(
     the noise floor of a run, or where only rounding is left, decide nothing. The costs without row
     0, and with framing, are on record beside those on ``x``; ``first`` has the axes of both sides
     for the former where the first message is not in row 0. ``exact``: the runs draw nothing, and
-    one stands for all seeds. A side whose runs differ in more than the seed and the keys ``over``
-    is refused: see `one_setting`.
+    one stands for all seeds. A side whose runs differ in more than the seed is refused: see
+    `one_setting`.
     """
-    both = pairs(less, more, x.timed, over)
+    both = pairs(less, more, x.timed)
     if not both:
         return Evidence(where, "no seed has both runs", Verdict.UNDECIDED)
     if x.timed and oversubscribed(log for pair in both for log in pair):
@@ -196,14 +195,12 @@ def _by_target(runs: Pairs, targets: Targets, starts: Sequence[float]) -> dict[s
     return table
 
 
-def pairs(
-    less: Sequence[Log], more: Sequence[Log], timed: bool = False, over: Collection[str] = ()
-) -> list[tuple[Log, Log]]:
+def pairs(less: Sequence[Log], more: Sequence[Log], timed: bool = False) -> list[tuple[Log, Log]]:
     """The runs of two settings that are compared: those of the same seed.
 
     `InputError` where a side is not `one_setting`, on one number of ranks if its seconds count.
     """
-    sides = [one_setting(side, timed, over) for side in (less, more)]
+    sides = [one_setting(side, timed) for side in (less, more)]
     return [(a, b) for a in sides[0] for b in sides[1] if seed(a) == seed(b)]
 
 
