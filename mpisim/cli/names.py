@@ -164,7 +164,6 @@ def new_job(args: argparse.Namespace) -> None:
 def check_plugins(args: argparse.Namespace) -> int:
     """Print a line for each check; 1 if one failed."""
     from mpisim.testing import check
-    from mpisim.testing.moments import DRAWS, ERROR_RATE
 
     require_mpi()
 
@@ -174,9 +173,6 @@ def check_plugins(args: argparse.Namespace) -> int:
         skipped = sum(one.status == "not checked" for one in outcomes)
         if comm.rank == 0:
             print(f"{len(outcomes)} checks: {failed} failed, {skipped} not applicable")
-            if any(one.subject.startswith("compressor ") for one in outcomes):
-                rate = f"a right compressor fails in at most {ERROR_RATE:g} of all cases"
-                print(f"omega, alpha, zeta: by {DRAWS} draws; {rate}")
         return int(comm.bcast(failed) > 0)
 
     return guarded(body)
