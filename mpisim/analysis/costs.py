@@ -19,6 +19,7 @@ from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
 from mpisim.comm.links import Links
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log, damaged
+from mpisim.runs.stop import COMPLETE
 
 SECONDS = Axis("seconds", log=True)  # measured
 FORM = re.compile(r"\s*(?P<y>[^<>=\s]+)\s*(?P<sign><=|>=|=)\s*(?P<level>[^<>=\s]+)\s*")
@@ -107,6 +108,7 @@ class GroupCost(NamedTuple):
     """What the runs of a setting, which differ in the seed, spend until a target.
 
     reached : number of runs, of ``runs``, that reach it; at_start : in their first row
+    going : number of runs that are not complete
     settings : {TABLE.KEY: value} of the settings that vary between the groups
     costs : {name in `COSTS`: spread}; empty unless all runs reach the target, since a mean over
         those that do would flatter the method
@@ -118,6 +120,7 @@ class GroupCost(NamedTuple):
     runs: int
     reached: int
     at_start: int
+    going: int
     costs: dict[str, Spread]
     worst: float
     settings: dict[str, Any]
@@ -149,11 +152,12 @@ def _cost(
             for row in np.flatnonzero(target.met(y))[:1]:
                 spent.append(tuple(float(column[row]) for column in columns))
     at_start = sum(bool(target.met(y[:1]).any()) for y in values)
+    going = sum(log.attrs.get("status") not in COMPLETE for log in group.logs)
     spreads = map(Spread.of, np.transpose(spent)) if len(spent) == len(values) else ()
     costs = dict(zip(COSTS, spreads, strict=False))
     ends = [y[-1] if y.size else math.nan for y in values]
     worst = np.min(ends) if target.rises else np.max(ends)  # NaN where one diverged or has no row
-    counts = len(values), len(spent), at_start
+    counts = len(values), len(spent), at_start, going
     return GroupCost(group.name, target, *counts, costs, float(worst), varied)
 
 
@@ -224,7 +228,8 @@ def _row(cost: GroupCost) -> list[str]:
         worst = f"{cost.worst:.2g}"
         if cost.target.met(np.array([float(worst)])).any():  # it is not, before it is rounded
             worst = f"{cost.worst:.6g}"
-        text = f"{few}: ended at {worst}{at_once}"
+        going = f", {cost.going} not complete" if cost.going else ""
+        text = f"{few}: ended at {worst}{at_once}{going}"
         return [*start, text, formatting.UNKNOWN, formatting.UNKNOWN]
     rounds, bits, seconds = (cost.costs[name] for name in COSTS)
     kbit = bits._replace(mean=bits.mean / 1e3, deviation=bits.deviation and bits.deviation / 1e3)
