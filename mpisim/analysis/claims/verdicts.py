@@ -204,7 +204,9 @@ def _measured(evidence: Sequence[Evidence]) -> str:
             parts[0] += f" where ratios are exact ({len(medians)})"
     for verdict in WORST[:-1]:
         if judged := [one for one in counted if one.verdict is verdict]:
-            parts.append(f"{verdict}: {'; '.join(map(_short, judged))}")
+            names = [_short(one) for one in judged]
+            between = "; " if any("," in name for name in names) else ", "
+            parts.append(f"{verdict}: {between.join(names)}")
     return "; ".join(parts)
 
 
