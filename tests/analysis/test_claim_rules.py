@@ -44,8 +44,11 @@ def test_when_d_is_larger():
     assert claim.verdict is HOLDS and "set 2 (aside): 1.2 times" in claim.measured
     assert [one.counts for one in api.larger_half(some(HOLDS))] == [True]
     claim = state("a", "", "there", some(*[HOLDS] * 9, TIE, FAILS, FAILS))
-    failed = "does not hold: set 10 (11); set 11 (12)"  # a name may have commas: a9a, ipm
+    failed = "does not hold: set 10 (11), set 11 (12)"
     assert claim.measured == f"9 of 12, 1 to 12 times; {failed}; tie: set 9 (10)"
+    several = [dataclasses.replace(one, where=f"a9a, {one.where}") for one in claim.evidence]
+    failed = "does not hold: a9a, set 10 (11); a9a, set 11 (12); tie"
+    assert failed in state("a", "", "there", several).measured
 
 
 def test_a_tie_is_named():
