@@ -60,7 +60,8 @@ def by_row(traffic: Traffic) -> list[np.ndarray]:
 
 
 def of_one(times: np.ndarray, messages: np.ndarray, n: int) -> np.ndarray:
-    """The messages in each row of a worker that sends in all of its rounds."""
+    """The messages in each row of a worker that sends in all of its rounds: as many as those of the
+    n workers in the mean, and at least one a round, also where few send several."""
     return np.minimum(np.maximum(times, messages / n), messages)
 
 

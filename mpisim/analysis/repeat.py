@@ -76,7 +76,7 @@ class ZeroGradients(Problem):
 def why_not(log: Log, experiment: Experiment) -> str:
     """Why the bits cannot be recomputed; empty if they can."""
     if "rows" not in log.workers:
-        return "the run did not end, so its log lacks the number of samples of each worker"
+        return "the log lacks the number of samples of each worker, which a run writes at its end"
     if log.columns["bits_up"][0] or log.columns["bits_down"][0]:
         return "what was exchanged before round 0 depends on the data"
     size = 8.0 * VECTORS * log.n * int(log.attrs["dimension"])
@@ -180,16 +180,16 @@ def rerun(tables: dict[str, Any], log: Log | None, comm: Comm) -> tuple[str, lis
         return result.status, compare(log, read(again))
 
 
-def of_workers(log: Log) -> dict[str, np.ndarray]:
-    """`/workers` as of the last row; empty in a run that failed, which may go beyond it, and in one
-    that has not ended."""
-    return {} if log.attrs.get("status") == "failed" else log.workers
+def ended(log: Log) -> bool:
+    """Whether `/workers` and `/final/x` are there, as of the last row; a run that failed may be
+    beyond it."""
+    return log.attrs.get("status") not in ("running", "failed")
 
 
 def worker_differences(log: Log, columns: Mapping[str, np.ndarray], source: str) -> Iterator[str]:
     """The first worker in each of the ``columns`` (n,) of ``source`` that has another value in the
     log."""
-    for name, right in columns.items() if of_workers(log) else ():
+    for name, right in columns.items() if ended(log) else ():
         values = log.workers.get(name)
         if values is None:
             yield f"workers/{name}: the log lacks it"
@@ -215,7 +215,7 @@ def compare(log: Log, again: Log) -> list[str]:
     differences += worker_differences(log, again.workers, "the rerun")
     one, two = last_iterate(log.path), last_iterate(again.path)
     if one is None or two is None:
-        if two is not None and of_workers(log):
+        if two is not None and ended(log):
             differences.append("final/x: the log lacks it")
     elif not differences and not np.array_equal(one, two, equal_nan=True):
         differences.append("final/x differs, and no column does")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mpisim.analysis.link_model import to_some
-from mpisim.analysis.repeat import COLUMNS, of_workers, replay, rerun, tables_of, why_not
+from mpisim.analysis.repeat import COLUMNS, ended, replay, rerun, tables_of, why_not
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
 from mpisim.core.terminal import one_line
@@ -91,7 +91,7 @@ def _totals(log: Log) -> Iterator[str]:
         if uneven.any():
             round = log.columns["round"][int(uneven.argmax())]
             yield f"round {round}, {name}: is not the same for each of {log.n} workers"
-    sent = of_workers(log).get("bits_up")
+    sent = log.workers.get("bits_up") if ended(log) else None
     if sent is not None and int(sent.sum()) != total:
         yield f"workers/bits_up sums up to {sent.sum()}, rounds/bits_up ends with {total}"
     if sent is not None and int(sent.max()) > most:

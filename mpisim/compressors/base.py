@@ -6,6 +6,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from types import FunctionType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -78,10 +79,11 @@ class Compressor(Spec, CompressorConstants, ABC):
         super().__init_subclass__()
         if "prepare" in vars(cls):
             cls.fitted = True
+        function = isinstance(cls.compress, FunctionType) and not hasattr(cls.compress, "checked")
+        if function and not of_mpisim(cls.compress):  # of the class, or of a mixin
+            cls.compress = _of_messages(cls.compress)  # type: ignore[method-assign]
         if "compress" in vars(cls) and "on_device" not in vars(cls):
             cls.on_device = False
-        if not of_mpisim(cls.compress) and not hasattr(cls.compress, "checked"):  # or a mixin's
-            cls.compress = _of_messages(cls.compress)  # type: ignore[method-assign]
 
     def bind(self, d: int, n: int, precision: Precision) -> Compressor:
         """A copy for dimension ``d``, ``n`` workers over all ranks, and a precision.

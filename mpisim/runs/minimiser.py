@@ -73,7 +73,11 @@ def _newton(problem: Problem, star: Collective) -> tuple[np.ndarray, float]:
         H = problem.hessian(x)
         step = _solve(H, g, star)
         if not x.any() and 0 < dot(g, step) <= VISIBLE * abs(f):
-            minimal = norm(mean(star, H.times(step)) - g) <= 1e-6 * start  # no part of g is left
+            left = g - mean(star, H.times(step))  # without curvature: rounding, or f falls along it
+            square = float(dot(left, left))
+            minimal = square <= 1e-12 * start**2 or not (
+                _evaluate(problem, star, -(f / square) * left)[0] < f - VISIBLE * abs(f)
+            )
         better = _line_search(problem, star, x, f, g, step)
         if better is None:
             break  # only rounding is left

@@ -205,10 +205,10 @@ def fresh(spec: Compressor) -> None:
 
     rounds = share(draw(WORKERS, round=k) for k in range(FRESH))
     seeds = share(draw(WORKERS, seed=k) for k in range(FRESH))
-    often = max(rounds, seeds, (first[1:] != first[0]).any(axis=1).mean()) > 0.5
+    often = max(rounds, seeds, (first[1:] != first[0]).any(axis=1).mean())
     for name, changed in (("round", rounds), ("seed", seeds)):
         why = f"messages of one vector differ, but not with the {name}; draw from `draw` alone"
-        demand(changed or not often, why)
+        demand(changed or often < (0.5 if compressor.correlated else 0.15), why)
 
 
 def keeps_nothing(spec: Compressor) -> None:

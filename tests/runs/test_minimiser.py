@@ -48,14 +48,15 @@ def test_separable_data_has_none(limit, monkeypatch):
         minimiser(problem, LocalStar(1), cache=False)
 
 
-@pytest.mark.parametrize("limit", [1500, 1])
+@pytest.mark.parametrize(("limit", "d"), [(1500, 2), (1500, 5), (1, 2)])  # 5: H is singular
 @pytest.mark.parametrize("l2", [0, 0.1])
 @pytest.mark.parametrize("digits", [12, 16])
-def test_zero_up_to_rounding_is_a_minimiser(limit, l2, digits, monkeypatch):
+def test_zero_up_to_rounding_is_a_minimiser(limit, l2, digits, d, monkeypatch):
     monkeypatch.setattr(module, "DENSE_LIMIT", limit)
     angles = 2 * np.pi * np.arange(7) / 7
     circle = np.column_stack([np.cos(angles), np.sin(angles)])
     a, y = np.concatenate([0.8 * circle, circle]).round(digits), np.repeat([1.0, -1.0], 7)
+    a = a @ (np.eye(2) if d == 2 else np.random.default_rng(0).standard_normal((2, d)))
     problem = attach("logistic", a, y, [(0, 7), (7, 14)], dense=True, l2=l2)
     x, f = minimiser(problem, LocalStar(2), cache=False)
     assert np.abs(x).max() < 10.0 ** (1 - digits) and f == pytest.approx(np.log(2), rel=1e-15)
