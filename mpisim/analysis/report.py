@@ -62,15 +62,7 @@ def report(
 
     on, wanted = list(map(links.parse, networks)), list(map(costs.parse, targets))
     of_clients = built_fleets(fleets)
-    named = [paths] if isinstance(paths, PathLike | Log) else list(paths)
-    places = [Path(one) for one in named if not isinstance(one, Log)]
-    folder = places[0] if len(named) == len(places) == 1 and places[0].is_dir() else None
-    refused: list[InputError] = []
-    if len(places) < len(named):
-        logs = log_files.load(named)
-    else:
-        files = log_files.below(folder) if folder else log_files.find(places)
-        logs, refused = log_files.readable(log_files.by_settings(files))
+    folder, logs, refused = _logs_of(paths)
     logs = log_files.selected(logs, where, best)
     sections, x, y = sections_of(logs), x_axes(logs, on), y_axes(logs)
     data = {n: [described(axis, logs) for axis in axes] for n, axes in (("x", x), ("y", y))}
@@ -104,6 +96,17 @@ def report(
     )
     write_file(Path(output), text.encode(), InputError)
     return Path(output)
+
+
+def _logs_of(paths: Logs) -> tuple[Path | None, Sequence[Log], list[InputError]]:
+    """The folder, if that is all that is named; the logs; and why others cannot be read."""
+    named = [paths] if isinstance(paths, PathLike | Log) else list(paths)
+    places = [Path(one) for one in named if not isinstance(one, Log)]
+    if len(places) < len(named):
+        return None, log_files.load(named), []
+    folder = places[0] if len(places) == 1 and places[0].is_dir() else None
+    files = log_files.below(folder) if folder else log_files.find(places)
+    return folder, *log_files.readable(log_files.by_settings(files))
 
 
 def sections_of(logs: Sequence[Log]) -> dict[str, list[RunGroup]]:
