@@ -14,59 +14,59 @@ TOPK, RANDK = {"name": "topk", "k": 5}, {"name": "randk", "k": 20}
 tables = partial(loops.tables, rounds=ROUNDS)
 
 
-def ef21_p(loop, alpha=0.1):
+def ef21_p(loop, alpha, down):
     x, w, h = np.zeros(loop.d), np.zeros(loop.d), np.zeros((N, loop.d))
     for loop.k in range(ROUNDS):
-        w = w + top((x - w)[None], 5)[0]
+        w = w + top((x - w)[None], down["k"])[0]
         m = loop.randk(loop.every(w) - h, "up")
         x = x - GAMMA * (h + m).mean(axis=0)
         h = h + alpha * m
     return x
 
 
-def marina_p(loop, p=0.2):
-    """x^T, and the w_i of the last round."""
+def marina_p(loop, p, down):
+    """x^T; ``loop.w``: the w_i of the last round."""
     x, w = np.zeros(loop.d), np.zeros((N, loop.d))
     old = x
     for loop.k in range(ROUNDS):
         if loop.k > 0:
             step = np.tile(x - old, (N, 1))
-            w = np.tile(x, (N, 1)) if loop.coin(p) else w + loop.randk(step, "down")
+            w = np.tile(x, (N, 1)) if loop.coin(p) else w + loop.randk(step, "down", down["k"])
         old, x = x, x - GAMMA * loop.gradients(w).mean(axis=0)
-    return x, w
+    loop.w = w
+    return x
 
 
 MARINA_P = {"down": RANDK, "p": 0.2}
 CASES = {  # test_shifts.py runs them with its own
     "ef21-p": (ef21_p, {"down": TOPK, "alpha": 0.1}, RANDK),
-    "marina-p": (lambda loop: marina_p(loop)[0], MARINA_P, None),
+    "marina-p": (marina_p, MARINA_P, None),
 }
 
 
 def test_columns_of_the_points_of_the_workers():
     """The mean of f_i(w_i), and of |w_i - x|^2, of the last round."""
-    run = {"columns": ["points"], "log_every": ROUNDS}
-    end = run_tables(tables({"name": "marina-p"} | MARINA_P, **run), keep=True)
-    loop = Loop()
-    x, w = marina_p(loop)
+    run, loop = {"columns": ["points"], "log_every": ROUNDS}, Loop()
+    rows = run_tables(tables({"name": "marina-p"} | MARINA_P, **run), keep=True).columns
+    x = marina_p(loop, **MARINA_P)
     a, y = (part[: N * loop.m].reshape(N, loop.m, -1) for part in (loop.a, loop.y))
-    f = np.log1p(np.exp(-y * (a @ w[:, :, None]))).mean(axis=(1, 2)) + 0.05 * (w**2).sum(axis=1)
-    assert end.columns["points_loss"][-1] == pytest.approx(f.mean(), rel=1e-12)
-    spread = ((w - x) ** 2).sum(axis=1).mean()
-    assert end.columns["points_spread"][-1] == pytest.approx(spread, rel=1e-10) and spread > 1e-6
-    assert np.isnan(end.columns["points_loss"][0])
+    f = np.log1p(np.exp(-y * (a @ loop.w[:, :, None]))).mean(axis=(1, 2))
+    f += 0.05 * (loop.w**2).sum(axis=1)
+    assert np.isnan(rows["points_loss"][0])
+    assert rows["points_loss"][-1] == pytest.approx(f.mean(), rel=1e-12)
+    spread = ((loop.w - x) ** 2).sum(axis=1).mean()
+    assert rows["points_spread"][-1] == pytest.approx(spread, rel=1e-10) and spread > 1e-6
 
 
-@pytest.mark.parametrize(
-    ("compressor", "bits"),
-    [
-        ({"name": "permk"}, 64 * 20),  # all parts together are one vector
-        ({"name": "randk", "k": 3}, 64 * 3 * N),
-        ({"name": "identity"}, 64 * 20 * N),
-        ({"name": "qsgd", "s": 3}, None),  # lengths cross
-    ],
-    ids=lambda spec: spec["name"] if isinstance(spec, dict) else "",
-)
+MESSAGES = [  # bits of all of a round, None where lengths differ
+    ({"name": "permk"}, 64 * 20),  # all parts together are one vector
+    ({"name": "randk", "k": 3}, 64 * 3 * N),
+    ({"name": "identity"}, 64 * 20 * N),
+    ({"name": "qsgd", "s": 3}, None),
+]
+
+
+@pytest.mark.parametrize(("compressor", "bits"), MESSAGES, ids=str)
 def test_each_worker_is_sent_another_message(compressor, bits):
     """Rows of C_i(v): their mean over many rounds is v, and each is charged."""
     keys = {"name": "marina-p", "down": compressor, "stepsize": 0.1}
