@@ -109,19 +109,23 @@ def fedbuff(loop):
         loop.step(0.8 * total / 3, ages / 3)
 
 
-METHODS = {
+CASES = {
     "asynchronous-sgd": (asynchronous, {}),
     "rennala": (rennala, {"collected": 4}),
     "ringmaster": (ringmaster, {"threshold": 5}),
     "fedbuff": (fedbuff, {"buffer": 3, "local_steps": 2, "server_stepsize": 0.8}),
 }
+# local steps have the size with which a client began
+CASES["fedbuff, late"] = fedbuff, CASES["fedbuff"][1] | {"schedule": {"at": [0.5], "factor": 0.1}}
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", CASES)
 def test_every_step_and_time_is_that_of_a_heap(name):
-    plain, keys = METHODS[name]
-    end = run_tables(tables(name, keys | {"batch": BATCH}), keep=True)
-    loop = Loop(steps=keys.get("local_steps", 1))
+    plain, keys = CASES[name]
+    end = run_tables(tables(name.split(",")[0], keys | {"batch": BATCH}), keep=True)
+    loop = Loop(
+        steps=keys.get("local_steps", 1), late=keys.get("schedule", {"factor": 1})["factor"]
+    )
     plain(loop)
     rows = end.columns
     assert end.x == pytest.approx(loop.x, rel=1e-9, abs=1e-12)
@@ -131,36 +135,22 @@ def test_every_step_and_time_is_that_of_a_heap(name):
     assert rows["idle_share"][-1] == pytest.approx(1 - loop.spent / (N * loop.now))
 
 
-def test_local_steps_have_the_size_with_which_a_client_began():
-    plain, keys = METHODS["fedbuff"]
-    schedule = {"at": [0.5], "factor": 0.1}
-    end = run_tables(tables("fedbuff", keys | {"batch": BATCH, "schedule": schedule}))
-    loop = Loop(steps=2, late=0.1)
-    plain(loop)
-    assert end.x == pytest.approx(loop.x, rel=1e-9, abs=1e-12)
-
-
 def test_collecting_from_all_equal_clients_is_gradient_descent():
     collected = run_tables(tables("rennala", {"collected": N}, None))
     assert collected.x == pytest.approx(run_tables(tables("gd", {}, None)).x, rel=1e-9)
 
 
-def _variance(t, h, tau, omega, s):
-    """Of the weighted mean, over epsilon, at |grad f|^2 = epsilon: 1 / sum of 1 / V_i."""
-    b, m = np.floor(t / h), np.floor(t / tau)
-    on = (b > 0) & (m > 0)
-    b, m = b[on], m[on]
-    return 1 / np.sum(1 / (omega / m + omega * s / (m * b) + s / b))
-
-
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_equilibrium_time_gives_the_variance_that_is_wanted(seed):
+    """The variance of the weighted mean, over epsilon, at |grad f|^2 = epsilon; another solver."""
     rng = np.random.default_rng(seed)
     h, tau = rng.lognormal(size=(2, 8))
     omega, s = 20.0 * rng.random(), 100.0 * rng.random()
     t = equilibrium_time(h, tau, omega, s)
-    assert _variance(t, h, tau, omega, s) <= 1 + 1e-9
-    # the definition, by another solver, over all j
+    b, m = np.floor(t / h), np.floor(t / tau)
+    on = (b > 0) & (m > 0)
+    b, m = b[on], m[on]
+    assert np.sum(1 / (omega / m + omega * s / (m * b) + s / b)) >= 1 - 1e-9
     order, best = np.argsort(np.maximum(h, tau)), np.inf
     for j in range(1, 9):
         a, c = h[order[:j]], tau[order[:j]]
@@ -168,48 +158,42 @@ def test_the_equilibrium_time_gives_the_variance_that_is_wanted(seed):
         def excess(t, a=a, c=c):
             return 1 - t * np.sum(1 / (2 * c * omega + 4 * c * omega * a * s / t + 2 * a * s))
 
-        least = max(a[-1], c[-1])
-        best = min(best, max(least, brentq(excess, 1e-9, 1e9)))
+        best = min(best, max(a[-1], c[-1], brentq(excess, 1e-9, 1e9)))
     assert t == pytest.approx(best, rel=1e-9)
 
 
-def test_the_equilibrium_time_without_noise_and_compression_is_that_of_one_message():
-    assert equilibrium_time(np.ones(1), 2 * np.ones(1), 0.0, 0.0) == 2.0
-
-
-# h, tau, omega, s, and what the authors' code makes of them: t, b, m, and w b / sum of w b m
-PUBLISHED = [
-    (
-        *([1, 2, 3, 4, 5, 6], [3, 1, 4, 1, 5, 9], 9.0, 20.0, 42.88181917277124),
-        *([42, 21, 14, 10, 8, 7], [10, 10, 10, 10, 8, 4]),
-        [0.033487, 0.022305, 0.016722, 0.012859, 0.011735, 0.013098],
-    ),
-    (
-        *([1, 10, 100, 1000], [0.5] * 4, 1.5, 50.0, 93.61643366807141),
-        *([93, 9, 0, 0], [3, 3, 3, 3], [0.290385, 0.042948, 0, 0]),
-    ),
-    (
-        *([1, 1, 2, 3, 5, 8, 13, 21], [21, 13, 8, 5, 3, 2, 1, 1], 4.0, 0.0, 8.0),
-        *([8, 8, 4, 2, 1, 1, 0, 0], [0, 0, 1, 1, 2, 4, 5, 5], [0, 0, *[0.125] * 4, 0, 0]),
-    ),
-    ([0.1, 0.2, 7, 9], [1, 2, 3, 4], 0.0, 30.0, 4.0, [40, 20, 0, 0], [1] * 4, [2 / 3, 1 / 3, 0, 0]),
-]
-
-
-@pytest.mark.parametrize(("h", "tau", "omega", "s", "t", "b", "m", "share"), PUBLISHED)
+@pytest.mark.parametrize(
+    ("h", "tau", "omega", "s", "t", "b", "m", "share"),
+    [  # what the authors' code makes of the first four: t, b, m, and w b / sum of w b m
+        (
+            *([1, 2, 3, 4, 5, 6], [3, 1, 4, 1, 5, 9], 9.0, 20.0, 42.88181917277124),
+            *([42, 21, 14, 10, 8, 7], [10, 10, 10, 10, 8, 4]),
+            [0.033487, 0.022305, 0.016722, 0.012859, 0.011735, 0.013098],
+        ),
+        (
+            *([1, 10, 100, 1000], [0.5] * 4, 1.5, 50.0, 93.61643366807141),
+            *([93, 9, 0, 0], [3, 3, 3, 3], [0.290385, 0.042948, 0, 0]),
+        ),
+        (
+            *([1, 1, 2, 3, 5, 8, 13, 21], [21, 13, 8, 5, 3, 2, 1, 1], 4.0, 0.0, 8.0),
+            *([8, 8, 4, 2, 1, 1, 0, 0], [0, 0, 1, 1, 2, 4, 5, 5], [0, 0, *[0.125] * 4, 0, 0]),
+        ),
+        ([0.1, 0.2, 7], [1, 2, 3], 0.0, 30.0, 4.0, [40, 20, 0], [1] * 3, [2 / 3, 1 / 3, 0]),
+        ([1], [2], 0.0, 0.0, 2.0, [2], [1], [1]),
+    ],
+)
 def test_who_does_what_in_shadowheart_is_as_in_the_published_code(h, tau, omega, s, t, b, m, share):
     h, tau = np.array(h, float), np.array(tau, float)
     assert equilibrium_time(h, tau, omega, s) == pytest.approx(t, rel=1e-9)
     active, b_i, m_i, w_i = allocation(h, tau, omega, s)
     assert active.tolist() == np.flatnonzero(np.multiply(b, m)).tolist()
-    assert b_i.tolist() == np.array(b)[active].tolist()
-    assert m_i.tolist() == np.array(m)[active].tolist()
+    assert (b_i.tolist(), m_i.tolist()) == ([b[i] for i in active], [m[i] for i in active])
     result = w_i * b_i / (w_i * b_i * m_i).sum()
     assert result == pytest.approx(np.array(share)[active], abs=1e-6)
 
 
 def test_shadowheart_by_hand():
-    # dense messages: omega = 0, m_i = 1, and the slowest clients rest
+    """Dense messages: omega = 0, m_i = 1, and the slowest clients rest."""
     end = run_tables(tables("shadowheart", {"noise": 9.0}), keep=True)
     loop, h, s = Loop(), SECONDS * np.array(FACTORS), 9.0
     links = loop.up - LATENCY
@@ -231,8 +215,10 @@ def test_shadowheart_by_hand():
 
 
 def test_more_messages_of_a_client_are_no_more_bias():
-    # RandK: m_i up to 1 + omega messages; their mean is the gradient in expectation. With a tiny
-    # step x stays where it is, and a run adds up independent estimates
+    """RandK: m_i up to 1 + omega messages; their mean is the gradient in expectation.
+
+    With a tiny step x stays where it is, and a run adds up independent estimates.
+    """
     gamma, rounds = 1e-9, 300
     given = tables("shadowheart", {"noise": 5.0, "stepsize": gamma}, rounds=rounds)
     mean = run_tables(given | {"compressor": {"name": "randk", "k": 20}}).x / (gamma * rounds)
