@@ -17,21 +17,24 @@ from tests.resumes import KEYS, SMOOTH
 DEALT = {"name": "permk", "groups": 2}
 COMPOSED = {"name": "compose", "outer": DEALT, "inner": {"name": "natural"}}
 RANDK, PP_MARINA = {"name": "randk", "k": 4}, {"name": "pp-marina", "participants": 6, "p": 0.2}
-DEALING = {"compressed-scaffnew": [DEALT], "locodl": [RANDK], "powersgd": [{}]}
-DEALING["tamuna"] = [{"name": "pattern", "s": 2}]
+BOTH = {"name": "ef", "direction": "both"}
+DEALING = {
+    "compressed-scaffnew": [DEALT],
+    "locodl": [RANDK],
+    "powersgd": [{}],
+    "tamuna": [{"name": "pattern", "s": 2}],
+}
 # to decode is to draw a direction of "spherical" again
 TABLES = [case.table for case in CASES if case.table["name"] != "spherical"]
+FITTED = [SMOOTH, {"name": "smooth", "inner": {"name": "rand-tau-plus"}}]
 PAIRS = {
-    "each compressor, clients drawn twice": [(PP_MARINA, spec) for spec in TABLES]
-    + [(PP_MARINA, SMOOTH), (PP_MARINA, {"name": "smooth", "inner": {"name": "rand-tau-plus"}})],
-    "each compressor, in both directions": [
-        ({"name": "ef", "direction": "both"}, spec) for spec in TABLES
-    ],
+    "each compressor, clients drawn twice": [(PP_MARINA, spec) for spec in TABLES + FITTED],
+    "each compressor, in both directions": [(BOTH, spec) for spec in TABLES],
     "each method": [
         ({"name": name} | KEYS.get(name, {}), compressor)
         for name in METHODS
         if name != "gd"
-        for compressor in (DEALING.get(name) or [RANDK, COMPOSED])
+        for compressor in DEALING.get(name, [RANDK, COMPOSED])
     ],
 }
 
@@ -81,7 +84,7 @@ def overlaps(drawn) -> list:
 
 @pytest.mark.parametrize("pairs", PAIRS.values(), ids=PAIRS)
 def test_no_two_draws_of_a_run_overlap(pairs, drawn):
-    for method, compressor in sampled(pairs, 20):
+    for method, compressor in sampled(pairs, 12):
         drawn.clear()
         problem = {"name": "logistic", "split": "shuffled"}
         run_tables(table(method | {"stepsize": 0.05}, compressor, problem=problem, rounds=5))
@@ -90,19 +93,18 @@ def test_no_two_draws_of_a_run_overlap(pairs, drawn):
 
 def test_a_repetition_would_be_noticed(drawn):
     """The same RandK set, or coin, for two messages of a round; and words(4) beside words(8)."""
-    streams = rng.Streams(1)
+
+    def draw(first, workers):
+        return rng.Draw(rng.Streams(1), "up", 3, first, workers)
 
     def coin():
         network.philox.uniform(1, rng.purpose_key("coin"), 3, 0)
 
     for first, second in (
-        (rng.Draw(streams, "up", 3, 0, 6).subsets, rng.Draw(streams, "up", 3, 2, 1).subsets),
-        (lambda *_: coin(), lambda *_: coin()),
-        (
-            lambda *_: rng.Draw(streams, "up", 3, 0, 1).words(8),
-            lambda *_: rng.Draw(streams, "up", 3, 1, 1).words(4),
-        ),
+        (lambda: draw(0, 6).subsets(9, 4), lambda: draw(2, 1).subsets(9, 4)),
+        (coin, coin),
+        (lambda: draw(0, 1).words(8), lambda: draw(1, 1).words(4)),
     ):
         drawn.clear()
-        first(9, 4), second(9, 4)
+        first(), second()
         assert len(overlaps(drawn)) == 1

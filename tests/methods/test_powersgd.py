@@ -8,9 +8,9 @@ from mpisim.core.rng import Draw, Streams
 from mpisim.methods.estimators.powersgd import PowerSGD, orthonormal
 from tests.helpers import run_tables, set_up, table
 
-SEED, ROUNDS, GAMMA, N = 5, 25, 0.05, 6
-IMAGES = {"data": "sample", "images": 90, "homogeneity": 0.4}
-AUTOENCODER = {"name": "autoencoder", "code_size": 4, "reduction": "mean"} | IMAGES
+SEED, ROUNDS, GAMMA, N = 5, 12, 0.05, 6
+AUTOENCODER = {"name": "autoencoder", "code_size": 4, "reduction": "mean", "data": "sample"}
+AUTOENCODER |= {"images": 30, "homogeneity": 0.4}
 SHAPES = (784, 4), (4, 784)
 LOGISTIC = {"name": "logistic", "data": "sample", "l2": 0.1}
 
@@ -39,7 +39,7 @@ def plain(setup, rank):
     return x
 
 
-@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("rank", [1, 3])
 def test_trajectory(rank):
     """Columns of P have other signs than LAPACK's, which no product P Q^T sees."""
     end, x = run_tables(tables(rank)), plain(set_up(tables(rank)), rank)
@@ -56,42 +56,22 @@ def test_what_is_smaller_than_its_factors_is_sent_itself():
     assert end.row["bits_up"] == gd.row["bits_up"] == 64 * N * ROUNDS * 123
 
 
-def estimates(monkeypatch, rank, gradients):
-    """The estimator and g^0, g^1, ... where all workers have the same gradients."""
-    estimator, sent = set_up(tables(rank)).estimator, []
-    for k, gradient in enumerate(gradients):
-        rows = np.tile(gradient, (N, 1))
-        monkeypatch.setattr(PowerSGD, "gradients", lambda self, x, rows=rows: rows)
-        step = estimator.estimate if k else estimator.start
-        sent.append(step(np.zeros(gradient.size)))
-    return estimator, np.array(sent)
-
-
 def of_rank(rng, rank):
     """Matrices of the autoencoder's shapes."""
     parts = [rng.standard_normal((a, rank)) @ rng.standard_normal((rank, b)) for a, b in SHAPES]
     return np.concatenate([part.ravel() for part in parts])
 
 
-def test_the_first_round_keeps_rank_over_the_shorter_side():
-    """E|P P^T M|^2 >= r / min(a, b) |M|^2, with equality if all singular values are equal."""
-    for values in (np.ones(4), np.array([3.0, 1, 1, 0.5])):
-        rng, M = np.random.default_rng(1), np.diag(values) @ np.eye(4, 9)
-        P = [orthonormal(M @ rng.standard_normal((9, 2))) for _ in range(4000)]
-        kept = np.array([((p.T @ M) ** 2).sum() for p in P]) / (M**2).sum()
-        if values[0] == 1:
-            np.testing.assert_allclose(kept, 2 / 4, rtol=1e-12)
-        else:
-            assert kept.mean() - 5 * kept.std() / 4000**0.5 > 2 / 4 > kept.min()
-
-
 def test_a_column_without_use_comes_back(monkeypatch):
-    """Gradients of rank 0, 1 and 2 are exact in their first round, of rank 3 in none."""
-    rng = np.random.default_rng(3)
-    gradients = np.array([of_rank(rng, rank) for rank in (0, 1, 2, 3)])
-    _, sent = estimates(monkeypatch, 2, gradients)
-    np.testing.assert_allclose(sent[:3], gradients[:3], atol=1e-9)
-    assert np.linalg.norm(sent[3] - gradients[3]) > 0.1 * np.linalg.norm(gradients[3])
+    """All workers' gradients of rank 0, 1 and 2 are exact in their first round, of rank 3 in none."""
+    rng, estimator = np.random.default_rng(3), set_up(tables(2)).estimator
+    for rank in (0, 1, 2, 3):
+        g = of_rank(rng, rank)
+        monkeypatch.setattr(PowerSGD, "gradients", lambda self, x, g=g: np.tile(g, (N, 1)))
+        sent = (estimator.estimate if rank else estimator.start)(np.zeros(g.size))
+        if rank < 3:
+            np.testing.assert_allclose(sent, g, atol=1e-9)
+    assert np.linalg.norm(sent - g) > 0.1 * np.linalg.norm(g)
 
 
 def test_orthonormal():
