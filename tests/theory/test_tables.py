@@ -11,7 +11,6 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from mpisim.analysis import theory_report as report
-from mpisim.cli import main
 from mpisim.core.protocols import ClosedForm
 from mpisim.methods.estimators import estimator
 from mpisim.methods.estimators.marina import Marina
@@ -22,7 +21,8 @@ from mpisim.theory.compression import Groups
 from mpisim.theory.dasha import dasha_row, page_row
 from mpisim.theory.setting import GroupConstants, Step
 from mpisim.theory.tables import Case
-from tests.helpers import columns, run_tables, table
+from tests.helpers import run_tables, table
+from tests.helpers import settings as words_of
 from tests.problems.test_base import Bowls
 from tests.theory.support import SAMPLE, by_name, case, setting, theory
 
@@ -86,23 +86,6 @@ class Plain(Bowls):
     closed_form, convex = ClosedForm(np.ones(1), 1.0, 1.0, 0.0, 1.0), True
 
 
-@estimator("marina-by-another-name")
-class Heir(Marina):
-    pass
-
-
-def test_guarantees_are_inherited(capsys):
-    """No name and no class of a method is looked at: a subclass has its rows and tables."""
-    common = (*SAMPLE, "problem.name=nonconvex-loss", "compressor={name='randk',k=10}")
-    more = ("method.p=0.3", "method.theorem=permk", "method.stepsize=0.1", "method.optimizer=gd")
-    texts = [
-        theory(capsys, *common, *more, f"method.estimator={name}")
-        for name in ("marina", "marina-by-another-name")
-    ]
-    first, second = (text[text.index("f(x^0)") :] for text in texts)
-    assert first == second and "PermK paper, Table 4" in first
-
-
 WRONG = {
     r"theory_step returned 0\.1; allowed: mpisim\.theory\.setting\.Step": {
         "theory_step": lambda self, setting: 0.1
@@ -130,23 +113,6 @@ def test_a_plugin_that_has_a_closed_form_alone_has_all_other_parts(capsys):
     assert "PermK paper, Theorem 3" not in text
 
 
-@pytest.mark.parametrize(
-    ("method", "row"),
-    [
-        ("name = 'ef21'", True),
-        ("name = 'ef21', start = 'compressed'", False),
-        ("name = 'ef21', batch = 5", False),
-        ("name = 'ef21-2way'", False),
-        ("name = 'cd-adam'", False),
-    ],
-)
-def test_theorem_6_has_a_row_for_what_it_is_about_alone(method, row, capsys):
-    """Compressed upwards, with full gradients, from g_i^0 = grad f_i(x^0)."""
-    words = "problem.name=logistic", "compressor={ name = 'topk', k = 5 }"
-    text = theory(capsys, *SAMPLE, *words, f"method={{ {method}, stepsize = 0.1 }}")
-    assert ("Theorem 6 (EF21), start" in text) == row
-
-
 RANDK = {"name": "randk", "k": 10}
 METHODS = [
     ({"name": "gd"}, None, tables.gradient_descent),
@@ -157,69 +123,86 @@ METHODS = [
 ]
 
 
-@pytest.mark.drawn(3)
-@pytest.mark.parametrize("method", ["ef21", "vr-marina"])
-def test_a_share_is_printed_as_samples(method, capsys):
-    """A tenth of 320; EF21 printed the share."""
-    words = ["problem.name=logistic", f"method.name={method}", "method.batch=0.1"]
-    words += ["compressor.name=identity"]
-    assert "b' = 32," in theory(capsys, *SAMPLE, "method.stepsize=0.1", *words)
-
-
 @pytest.mark.parametrize(
     ("method", "compressor", "predict"), METHODS, ids=[m["name"] for m, _, _ in METHODS]
 )
-def test_predicted_bits_and_calls_are_those_of_runs(method, compressor, predict, tmp_path):
-    """Expected bits and sample gradients of K rounds against the logs of 6 runs of K rounds."""
+def test_predicted_bits_and_calls_are_those_of_runs(method, compressor, predict):
+    """Expected bits and sample gradients of K rounds against those of 6 runs of K rounds."""
     omega = 11.3 if compressor is RANDK else None
     sampled = {"b": method.get("batch"), "r": method.get("participants")}
     of_setting = setting(omega, alpha=10 / 123, zeta=10.0, n=5, d=123)
     one = Case(of_setting, np.full(5, 320), delta=1.0, epsilon=0.1, **sampled)
-    rounds, logs = 200, [tmp_path / f"{seed}.h5" for seed in range(6)]
-    for seed, log_file in enumerate(logs):
+    rounds, ends = 200, []
+    for seed in range(6):
         run = {"workers": 5, "rounds": rounds, "seed": seed, "log_every": rounds}
-        run_tables(table(method | {"stepsize": 1e-3}, compressor, **run), log_file)
+        ends.append(run_tables(table(method | {"stepsize": 1e-3}, compressor, **run)).row)
     first, many = predict(dataclasses.replace(one, epsilon=1e9)), predict(one)
     assert first.rounds == 1
     share = (rounds - 1) / (many.rounds - 1)
     bits = first.bits + (many.bits - first.bits) * share
     calls = first.calls + (many.calls - first.calls) * share
     for name, expected in (("paper_bits_up", bits), ("oracle_calls", calls)):
-        totals = [columns(log_file)[name][-1] / 5 for log_file in logs]
-        error = np.std(totals, ddof=1) / np.sqrt(len(logs))
+        totals = [row[name] / 5 for row in ends]
+        error = np.std(totals, ddof=1) / np.sqrt(len(ends))
         assert abs(np.mean(totals) - expected) <= 5 * error + 1e-9 * expected, name
         assert error < 0.1 * expected
 
 
-def test_the_report_says_what_is_no_part_of_the_theorems(capsys):
-    settings = (*SAMPLE, "problem.name=logistic", "method.name=gd", "method.stepsize=0.1")
-    line = "what follows is without method.weight_decay"
-    assert line in theory(capsys, *settings, "method.weight_decay=0.1")
-    assert line not in theory(capsys, *settings)
-
-
-def test_there_is_no_theorem_about_clients_that_are_away(capsys):
+def test_there_is_no_theorem_about_clients_that_are_away(command):
     fleet = "fleet={ links = '1mbit,10ms', seconds = 0.1, dropout = 0.5, simulate = true }"
-    settings = "problem.name=logistic", "compressor={ name = 'randk', k = 10 }", fleet
-    words = [w for s in (*SAMPLE, *settings) for w in ("--set", s)]
-    method = ["--set", "method={ name = 'dasha', stepsize = 0.1 }"]
-    assert main(["theory", *words, *method]) == 2
-    assert '"theory" is not allowed with fleet.simulate' in capsys.readouterr().err
+    words = "problem.name=logistic", "compressor={ name = 'randk', k = 10 }", fleet
+    method = "method={ name = 'dasha', stepsize = 0.1 }"
+    told = command("theory", *words_of(*SAMPLE, *words, method), code=2)
+    assert '"theory" is not allowed with fleet.simulate' in told
 
 
-def test_command(capsys):
-    words = "problem.name=logistic", "problem.l2=0.01", "compressor={ name = 'randk', k = 10 }"
-    step = "{ theory = 2.0, condition = 'PL' }"
-    method = f"method={{ name = 'pp-marina', participants = 3, stepsize = {step} }}"
-    text = theory(capsys, *SAMPLE, *words, method)
-    for part in (
-        *("n = 5, d = 123, m = 320", "omega = 11.3", "zeta = 10", "p = 0.0487805, r = 3"),
-        *("derived for PP-MARINA (PL)", "2 x theory", "f(x^0)        0.693147"),
-        *("by Newton's method", "the penalty's l2", "epsilon^2 = 0.0001", "PP-MARINA, r = 3"),
-        "MARINA paper, Table 2: until E f - f(x*) <= epsilon = 0.01",
-    ):
-        assert part in text, part
-    assert "nan" not in text and "none" not in text
+def of_ef21(more):
+    return "compressor={ name = 'topk', k = 5 }", f"method={{ {more}, stepsize = 0.1 }}"
+
+
+THEOREM_6, DECAY = "Theorem 6 (EF21), start", "what follows is without method.weight_decay"
+PP_MARINA = "participants = 3, stepsize = { theory = 2.0, condition = 'PL' }"
+REPORTS = [  # settings, what the report has, and what it has not
+    # Theorem 6 is about messages up, full gradients, and g_i^0 = grad f_i(x^0)
+    (of_ef21("name = 'ef21'"), [THEOREM_6], [DECAY]),
+    (of_ef21("name = 'ef21', start = 'compressed'"), [], [THEOREM_6]),
+    (of_ef21("name = 'ef21-2way'"), [], [THEOREM_6]),
+    (of_ef21("name = 'ef21', weight_decay = 0.1"), [DECAY], []),
+    # a tenth of 320 samples
+    (of_ef21("name = 'ef21', batch = 0.1"), ["b' = 32,"], [THEOREM_6]),
+    (
+        (
+            *("problem.l2=0.01", "compressor={ name = 'randk', k = 10 }"),
+            f"method={{ name = 'pp-marina', {PP_MARINA} }}",
+        ),
+        [
+            *("n = 5, d = 123, m = 320", "omega = 11.3", "zeta = 10", "p = 0.0487805, r = 3"),
+            *("derived for PP-MARINA (PL)", "2 x theory", "f(x^0)        0.693147"),
+            *("by Newton's method", "the penalty's l2", "epsilon^2 = 0.0001", "PP-MARINA, r = 3"),
+            "MARINA paper, Table 2: until E f - f(x*) <= epsilon = 0.01",
+        ],
+        ["nan", "none"],
+    ),
+    (
+        (
+            "problem={ name = 'quadratic', workers = 30, dimension = 10, noise = 0.3 }",
+            *("problem.lambda=0.01", "method={ name = 'marina', stepsize = 'theory' }"),
+            "compressor={ name = 'permk', groups = 4 }",
+        ),
+        [
+            *("PermK paper, Table 1", "Theorem 2 (9)", "Lemma 14", "Lemma 16", "Theorem 10"),
+            *("derived here", "4 groups of 7 to 8 workers", "theorem = permk"),
+        ],
+        ["nan", "(51)"],  # n > d, and groups of two sizes
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "parts", "absent"), REPORTS)
+def test_what_the_report_says(words, parts, absent, capsys):
+    text = theory(capsys, *SAMPLE, "problem.name=logistic", *words)
+    assert [part for part in parts if part not in text] == []
+    assert [part for part in absent if part in text] == []
 
 
 FLOAT = 32
@@ -246,28 +229,21 @@ def variances(flat, share):
 
 
 @hypothesis_settings(deadline=None, max_examples=30)
-@given(SIZES, st.floats(0.01, 1), st.floats(0, 1))
-def test_lemmas_13_and_14(size, flat, share):
-    """min / 2 <= N(p, k) for all p, k; N(lemma's p, k) <= 2 min or 4 min; N is half of T's bits."""
-    n, d = size
-    one = permk_case(n, d, 1.0, *variances(flat, share))
-    for stated, best, order in permk.optimized(one):
-        assert best.bits <= stated.bits * (1 + 1e-9)
-        assert best.bits / 2 >= order / 2 * (1 - 1e-9)
-        assert stated.bits / 2 <= 4 * order * (1 + 1e-9)
-    if n <= d:
-        assert permk.optimized(one)[0][0].bits / 2 <= 2 * permk.order(one, "permk") * (1 + 1e-9)
+@given(SIZES, st.floats(0.01, 1), st.floats(0, 1), st.none() | st.floats(1e-5, 0.5))
+def test_lemmas_13_to_16(size, flat, share, mu):
+    """min / 2 <= N(p, k) for all p, k; N(lemma's p, k) <= 2 min or 4 min; N is half of T's bits.
 
-
-@hypothesis_settings(deadline=None, max_examples=30)
-@given(SIZES, st.floats(0.01, 1), st.floats(0, 1), st.floats(1e-5, 0.5))
-def test_lemmas_15_and_16(size, flat, share, mu):
-    """Under PL, with log(1 / (1 - x)) from x to 1.39 x, as x = gamma mu is at most 1/2."""
+    Under PL bits have log(1 / (1 - x)) from x to 1.39 x, as x = gamma mu is at most 1/2.
+    """
     n, d = size
     one = permk_case(n, d, 1.0, *variances(flat, share), mu=mu)
+    bits_of_N, most = (1, 1.39) if mu else (2, 1.0)
     for stated, best, order in permk.optimized(one):
-        assert order / 2 / 1.39 <= best.bits * (1 + 1e-9)
-        assert best.bits <= stated.bits * (1 + 1e-9) and stated.bits <= 4 * order * (1 + 1e-9)
+        assert best.bits <= stated.bits * (1 + 1e-9)
+        assert best.bits / bits_of_N >= order / 2 / most * (1 - 1e-9)
+        assert stated.bits / bits_of_N <= 4 * order * (1 + 1e-9)
+    if n <= d and mu is None:
+        assert permk.optimized(one)[0][0].bits / 2 <= 2 * permk.order(one, "permk") * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(("n", "d"), [(4, 20), (20, 4), (7, 30)])
@@ -330,15 +306,3 @@ def test_equation_51_is_not_named_beyond_its_conditions():
         other = dataclasses.replace(one, setting=dataclasses.replace(one.setting, **change))
         assert "derived here" in shown(other)[0] and shown(other)[0].endswith(" -"), change
         assert "(51)" not in report._permk(other), change
-
-
-def test_the_command_for_permk(capsys):
-    flags = ("problem.name=quadratic", "problem.workers=30", "problem.dimension=10")
-    more = ("problem.noise=0.3", "problem.lambda=0.01", "run.rounds=1", "method.name=marina")
-    table = ("method.stepsize=theory", "compressor.name=permk", "compressor.groups=4")
-    text = theory(capsys, *flags, *more, *table)
-    parts = ("PermK paper, Table 1", "Theorem 2 (9)", "Lemma 14", "Lemma 16", "Theorem 10")
-    for part in (*parts, "derived here"):
-        assert part in text, part
-    assert "(51)" not in text  # n > d, and groups of two sizes
-    assert "4 groups of 7 to 8 workers" in text and "theorem = permk" in text and "nan" not in text
