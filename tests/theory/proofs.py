@@ -63,6 +63,8 @@ def theta(alpha: float) -> float:
 class Proof(NamedTuple):
     """E Phi^{k+1} + share gamma |grad f(x^k)|^2 <= rate Phi^k + noise, for phi(e, round) = Phi^k.
 
+    Without draws, so with 2 seeds, that is checked of each round alone; else of all rounds so far.
+
     breaks : the multiple of the step at which it fails, with ``other`` as the compressor
     steps : gamma of the proof over the step size
     """
@@ -88,12 +90,13 @@ class Proof(NamedTuple):
 
         def run(seed: int) -> np.ndarray:
             e = engine(method, compressor, problem, loaded, seed)
-            values, allowed, spent = [], [], 0.0
+            values, allowed, spent, before = [], [], 0.0, None
             for r in rounds_of(e, self.rounds):
-                phi = self.phi(e, r)
+                phi, fall = self.phi(e, r), self.share * self.steps * e.step.gamma * r.square
                 values.append(phi + spent)
-                allowed.append(self.rate(e) * allowed[-1] + self.noise(e, r) if allowed else phi)
-                spent += self.share * self.steps * e.step.gamma * r.square
+                allowed.append(phi if before is None else self.rate(e) * before + self.noise(e, r))
+                alone = self.seeds == 2
+                before, spent = (phi, fall) if alone else (allowed[-1], spent + fall)
             return np.array(values) / np.array(allowed)
 
         ratios = np.array([run(seed) for seed in range(self.seeds)])

@@ -132,28 +132,21 @@ def test_single_samples_are_as_smooth_as_claimed(name):
     assert (c.cal_L_i * SLACK >= c.L_i).all()
 
 
-class OfSamples(Bowls):
-    """Its closed form is known, and perhaps how smooth its samples are."""
-
-    closed_form = ClosedForm(np.ones(1), 1.0, 1.0, 0.0, 0.0)
-    known = False
-
-    def sample_norms(self):
-        return np.full(self.m, 9.0) if self.known else super().sample_norms()
+def bowls(method=None, compressor=None, **members):
+    """A run on a problem of somebody's own; one worker in one process unless it has ``workers``."""
+    registered("bowls", label="bowls")(type("Mine", (Bowls,), members))
+    tables = table({"name": "gd", "stepsize": "theory"} | (method or {}), compressor)
+    return run_tables(tables | {"problem": {"name": "bowls"}}).attributes["stepsize"]
 
 
-@pytest.mark.parametrize("known", [False, True])
-def test_a_closed_form_does_not_say_how_smooth_samples_are(known):
-    registered("bowls", label="bowls")(type("Mine", (OfSamples,), {"known": known}))
-    tables = table({"name": "vr-marina", "stepsize": "theory", "batch": 1}, {"name": "identity"})
-    tables["problem"] = {"name": "bowls"}  # one worker in one process
-    if known:
-        p = 1 / 4  # b' / (m + b')
-        step = run_tables(tables).attributes["stepsize"]
-        assert step == pytest.approx(1 / (1 + sqrt((1 - p) / p * 9.0**2)))
-    else:
-        with pytest.raises(InputError, match="does not say how smooth single samples are"):
-            run_tables(tables)
+def test_a_closed_form_does_not_say_how_smooth_samples_are():
+    form = ClosedForm(np.ones(1), 1.0, 1.0, 0.0, 0.0)
+    given = {"name": "vr-marina", "batch": 1}, {"name": "identity"}
+    with pytest.raises(InputError, match="does not say how smooth single samples are"):
+        bowls(*given, closed_form=form)
+    step = bowls(*given, closed_form=form, sample_norms=lambda self: np.full(self.m, 9.0))
+    p = 1 / 4  # b' / (m + b')
+    assert step == pytest.approx(1 / (1 + sqrt((1 - p) / p * 9.0**2)))
 
 
 NO_FORMS = {  # what the line says, and what closed_form returns for 6 workers
@@ -171,15 +164,9 @@ NO_FORMS = {  # what the line says, and what closed_form returns for 6 workers
 
 @pytest.mark.parametrize("found", NO_FORMS)
 def test_a_closed_form_that_is_none_is_refused(found):
-    mine = type("Mine", (Bowls,), {"workers": 6, "closed_form": NO_FORMS[found]})
-    registered("bowls")(mine)
-    tables = table({"name": "gd", "stepsize": "theory"}) | {"problem": {"name": "bowls"}}
     with pytest.raises(InputError, match=f"^problem 'bowls': closed_form{found}"):
-        run_tables(tables)
+        bowls(workers=6, closed_form=NO_FORMS[found])
 
 
 def test_the_L_i_of_a_closed_form_may_be_a_list():
-    form = ClosedForm([1.0] * 6, 1.0, 1.0, 0.0, 0.0)
-    registered("bowls")(type("Mine", (Bowls,), {"workers": 6, "closed_form": form}))
-    tables = table({"name": "gd", "stepsize": "theory"}) | {"problem": {"name": "bowls"}}
-    assert run_tables(tables).attributes["stepsize"] == 1
+    assert bowls(workers=6, closed_form=ClosedForm([1.0] * 6, 1.0, 1.0, 0.0, 0.0)) == 1
