@@ -63,7 +63,7 @@ def of_rank(rng, rank):
 
 
 def test_a_column_without_use_comes_back(monkeypatch):
-    """All workers' gradients of rank 0, 1 and 2 are exact in their first round, of rank 3 in none."""
+    """Gradients of rank 0, 1 and 2 are exact in their first round, of rank 3 in none."""
     rng, estimator = np.random.default_rng(3), set_up(tables(2)).estimator
     for rank in (0, 1, 2, 3):
         g = of_rank(rng, rank)

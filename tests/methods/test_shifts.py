@@ -9,7 +9,7 @@ from mpisim.compressors import make
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Draw, Streams
 from tests.compressors.cases import DOUBLE
-from tests.helpers import run_tables
+from tests.helpers import run_tables, set_up
 from tests.methods.loops import SEED, Loop, N, near, top
 from tests.methods.test_downlink import CASES as DOWN
 from tests.methods.test_downlink import GAMMA, RANDK, ROUNDS, TOPK, tables
@@ -140,36 +140,6 @@ def test_rand_diana_sends_its_shifts_in_full():
     assert end.row["bits_up"] == 64 * N * (ROUNDS * RANDK["k"] + coins * loop.d)
 
 
-@pytest.mark.parametrize("compressor", [{"name": "identity"}, {"name": "randk", "k": 40}])
-def test_canita_keeps_its_bound(compressor):
-    """F_T <= p theta_{T-1}^2 / eta Phi_0 with the step that is derived, in the mean over seeds."""
-    T, L2 = 300, 0.01
-    settings = tables({"name": "canita", "stepsize": "theory"}, compressor, rounds=T)
-    settings["problem"] |= {"l2": L2}
-    settings["run"] |= {"reference": True, "log_every": T}
-    omega = Loop().d / 40 - 1 if compressor["name"] == "randk" else 0.0
-    b = min(omega, np.sqrt(omega / N) * (1 + omega))
-    p, alpha = 1 / (1 + b), 1 / (1 + omega)
-    loop = Loop()
-    blocks = (loop.a[i * loop.m : (i + 1) * loop.m] for i in range(N))
-    L = max(np.linalg.eigvalsh(a.T @ a / len(a)).max() / 4 for a in blocks) + L2
-    eta = 1 / (L * max(2, omega / N * (8 + 64 * p / alpha + 128 * (p / alpha) ** 2)))
-    result = []
-    for seed in range(3):
-        settings["run"]["seed"] = seed
-        end = run_tables(settings, keep=True)
-        assert end.attributes["stepsize"] == pytest.approx(eta, rel=1e-9)
-        result.append(end.columns["suboptimality"])
-    (first, last), distance = np.mean(result, axis=0), end.columns["distance_sq"][0]
-    H = np.mean(np.sum(loop.every(np.zeros(loop.d)) ** 2, axis=1))
-    a = max(4 / p, 8 / alpha)
-    theta_0, theta_T = 2 / (p * a), 2 / (p * (T - 1 + a))
-    M = 8 * omega * eta / (N * alpha)
-    phi = (1 - p * theta_0) * first / p + M * (1 - alpha / 4) * H
-    phi = eta / theta_0**2 * phi + distance / 2
-    assert 0 <= last <= p * theta_T**2 / eta * phi
-
-
 PATTERN = {"name": "pattern", "s": 2}
 DEALT = [("compressed-scaffnew", {"name": "permk", "groups": s}, N) for s in (2, 6)]
 DEALT += [("tamuna", PATTERN | {"s": s}, c) for s, c in ((2, 4), (3, 3), (N, N))]
@@ -221,28 +191,6 @@ def test_trajectory_with_skipped_messages(name, zeta, compressor):
     assert silent.row["bits_up"] == N * (64 * loop.d + ROUNDS - 1)
 
 
-def byz_dasha_page(loop, rule, p=0.3, a=0.2, B=7):
-    x = np.zeros(loop.d)
-    h = g = loop.every(x)
-    for loop.k in range(1, ROUNDS + 1):
-        old, x = x, x - GAMMA * rule(g)
-        if loop.coin(p):
-            new = loop.every(x)
-        else:
-            batch = loop.samples(B)
-            new = h + loop.every(x, batch) - loop.every(old, batch)
-        g = g + loop.randk(new - h - a * (g - h), "up")
-        h = new
-    return x
-
-
-@pytest.mark.parametrize("aggregate", ["mean", "median"])
-def test_byz_dasha_page(aggregate):
-    keys = {"name": "byz-dasha-page", "batch": 7, "p": 0.3, "a": 0.2}
-    end = run_tables(tables(keys, RANDK) | {"server": {"aggregate": aggregate}})
-    assert near(end.x, byz_dasha_page(Loop(), lambda g: getattr(np, aggregate)(g, axis=0)))
-
-
 @pytest.mark.parametrize(("name", "alpha"), [("diana", 3.0), ("diana", 0.0), ("adiana", 0.0)])
 def test_uncompressed_shifts_have_a_theory_step_for_the_same_alpha(name, alpha):
     """With omega = 0, alpha = 3 had a step and diverged, and ADIANA divided by 0."""
@@ -252,14 +200,20 @@ def test_uncompressed_shifts_have_a_theory_step_for_the_same_alpha(name, alpha):
         run_tables(tables(keys, {"name": "identity"}))
 
 
-def theory_step(compressor, **keys):
-    return run_tables(tables(keys | {"stepsize": "theory"}, compressor, rounds=1)).attributes
-
-
 def test_steps_of_the_theory():
-    tamuna = theory_step(PATTERN, name="tamuna", p=0.3)
-    assert tamuna["stepsize_source"] == "derived for TAMUNA: 1 / L_max"
-    assert theory_step(RANDK, name="byz-dasha-page", batch=7)["stepsize"] > 0
+    def bound(compressor, **keys):
+        return set_up(tables(keys | {"stepsize": "theory"}, compressor))
+
+    tamuna = bound(PATTERN, name="tamuna", p=0.3).step
+    assert tamuna.source == "derived for TAMUNA: 1 / L_max"
+    assert bound(RANDK, name="byz-dasha-page", batch=7).step.gamma > 0
+    canita, omega = bound(RANDK, name="canita"), 123 / 20 - 1
+    p, alpha = canita.estimator.p, canita.estimator.alpha
+    b = min(omega, np.sqrt(omega / N) * (1 + omega))
+    assert (p, alpha) == pytest.approx((1 / (1 + b), 1 / (1 + omega)))
+    L_max = canita.cache.constants(canita.star).L_i.max()
+    worst = omega / N * (8 + 64 * p / alpha + 128 * (p / alpha) ** 2)
+    assert canita.step.gamma == pytest.approx(1 / (L_max * worst))
     # a larger trigger has a smaller step
-    clag = [theory_step(TOPK, name="clag", zeta=zeta)["stepsize"] for zeta in (0.0, 1e4, 1e8)]
+    clag = [bound(TOPK, name="clag", zeta=zeta).step.gamma for zeta in (0.0, 1e4, 1e8)]
     assert clag[0] > clag[1] > clag[2] > 0

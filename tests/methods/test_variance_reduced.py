@@ -1,5 +1,6 @@
 """VR-MARINA, VR-DIANA, PP-MARINA and DASHA: plain loops, what is sent and asked for, parameters."""
 
+from functools import partial
 from math import sqrt
 
 import numpy as np
@@ -11,6 +12,9 @@ from tests.helpers import run_tables, set_up, some_of, table
 from tests.methods.loops import SEED, Loop, near
 
 ROUNDS, GAMMA = 30, 0.7
+
+
+mean, median = partial(np.mean, axis=0), partial(np.median, axis=0)
 
 
 def vr_marina(f, p, batch, big_batch=0, first_batch=0):
@@ -67,14 +71,15 @@ def pp_marina(f, p, participants, K=None):
     return x
 
 
-def dasha(f, a, following=None, first=None, start="zero"):
-    """All four methods with g_i^0 = 0, ``following`` giving h_i^{t+1} and whether g_i is h_i."""
+def dasha(f, a, following=None, first=None, start="dense", sent=lambda v: v, rule=mean):
+    """All methods, ``following`` giving h_i^{t+1} and whether g_i is h_i; ``sent``: C(v_i)."""
     x = np.zeros(f.d)
-    h, g = (first or f.every)(x), np.zeros((f.n, f.d))
+    h = (first or f.every)(x)
+    g = h if start == "dense" else 0 * h
     for f.k in range(1, ROUNDS + 1):
-        old, x = x, x - GAMMA * g.mean(axis=0)
+        old, x = x, x - GAMMA * rule(g)
         before, (h, full) = h, following(x, old, h) if following else (f.every(x), False)
-        g = h if full else g + h - before - a * (g - before)
+        g = h if full else g + sent(h - before - a * (g - before))
     return x
 
 
@@ -132,6 +137,17 @@ def test_pp_marina_compresses_each_draw_of_a_client_anew():
     method = {"name": "pp-marina", "stepsize": GAMMA} | keys
     end = loop.run(method, {"name": "randk", "k": 90}, rounds=ROUNDS)
     assert near(end.x, pp_marina(loop, K=90, **keys), 1e-9)
+
+
+@pytest.mark.parametrize("rule", [mean, median], ids=["mean", "median"])
+def test_byz_dasha_page(rule):
+    loop, keys = Loop(0, loss="nonconvex-loss"), {"p": 0.3, "batch": 7, "a": 0.2}
+    method = {"name": "byz-dasha-page", "stepsize": GAMMA} | keys
+    server = {"server": {"aggregate": rule.func.__name__}}
+    run = {"problem": loop.problem, "rounds": ROUNDS, "seed": SEED, "wire": "float64"}
+    end = run_tables(table(method, {"name": "randk", "k": 20}, **run) | server)
+    sent = lambda v: loop.randk(v, "up")  # noqa: E731
+    assert near(end.x, dasha_page(loop, sent=sent, rule=rule, **keys), 1e-9)
 
 
 RANDK = {"name": "randk", "k": 7}

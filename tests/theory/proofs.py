@@ -21,7 +21,7 @@ LEAST_SQUARES = {"name": "least-squares", "l2": 0.01}
 LOGISTIC = {"name": "logistic", "l2": 0.01}
 NONCONVEX = {"name": "nonconvex-loss"}
 MU = LOGISTIC["l2"]
-KEPT = "w", "w_i", "z", "h_i", "c_i", "g_i", "v_i", "H_i"
+KEPT = "x", "w", "w_i", "z", "h_i", "c_i", "g_i", "v_i", "H_i", "x_i", "u_i", "v"
 
 
 def engine(method, compressor, problem, loaded=None, seed=1) -> Setup:
@@ -35,9 +35,12 @@ def at(method: dict, multiple: float, **more) -> dict:
 
 
 def rounds_of(e: Setup, count: int) -> Iterator[SimpleNamespace]:
-    """x^k, f(x^k), grad f_i(x^k), |grad f|^2, |g^k - grad f|^2; what is kept, before and after."""
+    """k, x^k, f(x^k), grad f_i(x^k), |grad f|^2, |g^k - grad f|^2; what is kept, before and after.
+
+    All that is kept is 0 before round 0.
+    """
     state = e.state
-    for _ in range(count + 1):
+    for k in range(count + 1):
         x = state.x
         losses, gradients = e.problem.losses_and_gradients(x)
         before = {name: np.array(getattr(state.estimator, name, 0.0)) for name in KEPT}
@@ -46,7 +49,7 @@ def rounds_of(e: Setup, count: int) -> Iterator[SimpleNamespace]:
         grad = gradients.mean(axis=0)
         error = np.sum(((x - state.x) / e.step.gamma - grad) ** 2)
         yield SimpleNamespace(
-            x=x, f=losses.mean(), grads=gradients, square=np.sum(grad**2), error=error,
+            k=k, x=x, f=losses.mean(), grads=gradients, square=np.sum(grad**2), error=error,
             before=SimpleNamespace(**before), after=SimpleNamespace(**after),
         )  # fmt: skip
 

@@ -213,6 +213,49 @@ def adiana_rate(e):
     return 1 - min(gamma * MU, th / 2, its.p * th / (1 + th), its.alpha / 4)
 
 
+def canita(e, r):
+    its, eta = e.estimator, e.step.gamma
+    th = 2 / (its.p * (r.k - 1 + max(4 / its.p, 8 / its.alpha)))
+    weight = 8 * e.compressor.omega * eta / (N * its.alpha)
+    errors = (r.f - f_star(e)) / its.p + weight * squares(r.before.h_i - r.grads)
+    return eta / th**2 * errors + squares(r.before.x - at_minimiser(e)[0]) / 2
+
+
+def scaffnew(e, r):
+    """Of TAMUNA, too, where s of the n workers send each coordinate, whoever takes part."""
+    x_star, at_star, _ = at_minimiser(e)
+    dual = e.step.gamma**2 * squares(r.before.h_i - at_star)
+    return squares(r.x - x_star) + dual / scaffnew_share(e)
+
+
+def scaffnew_share(e):
+    """p^2 eta (s - 1) / (n - 1)."""
+    its = e.estimator
+    return its.p**2 * getattr(its, "eta", 1.0) * (getattr(its, "s", N) - 1) / (N - 1)
+
+
+def scaffnew_rate(e):
+    """Of a step; a round has at least one."""
+    return max((1 - e.step.gamma * MU) ** 2, 1 - scaffnew_share(e))
+
+
+def locodl(e, r):
+    x_star, at_star, _ = at_minimiser(e)
+    its, before = e.estimator, r.before
+    u_star, v_star = at_star - its.mu * x_star, its.mu * x_star
+    dual = e.step.gamma**2 * (squares(before.u_i - u_star) + squares(before.v - v_star))
+    return squares(before.x_i - x_star) + squares(r.x - x_star) + dual / locodl_share(e)
+
+
+def locodl_share(e):
+    return e.estimator.p**2 * e.estimator.chi / (1 + 2 * e.compressor.omega)
+
+
+def locodl_rate(e):
+    mu = min(e.estimator.mu, MU - e.estimator.mu)
+    return max((1 - e.step.gamma * mu) ** 2, 1 - locodl_share(e))
+
+
 MARINA, PERMK = {"name": "marina", "theorem": "permk"}, {"name": "permk"}
 STOCHASTIC = {
     "marina": ({"name": "marina"}, K10),
@@ -249,7 +292,8 @@ def plus(inner, breaks, **keys):
 
 
 def convex(method, phi, rate, breaks, **more):
-    return Proof(method, K10, phi, breaks, rate=rate, rounds=30, **more)
+    compressor = {"scaffnew": None, "tamuna": {"name": "pattern", "s": 2}}.get(method["name"], K10)
+    return Proof(method, compressor, phi, breaks, rate=rate, rounds=30, **more)
 
 
 SMOOTH = {  # in nonconvex problems and in least squares
@@ -294,6 +338,11 @@ CONVEX = {  # with l2 > 0
     "ef21-p": convex({"name": "ef21-p", "down": TOPK}, convex_ef21_p, ef21_p_rate, 100),
     "adiana": convex({"name": "adiana", "mu": MU}, adiana, adiana_rate, 16,
                      other={"name": "identity"}),
+    "canita": convex({"name": "canita"}, canita, lambda e: 1.0, 10,
+                     other={"name": "identity"}),
+    "scaffnew": convex({"name": "scaffnew", "p": 0.4}, scaffnew, scaffnew_rate, 100),
+    "tamuna": convex({"name": "tamuna", "p": 0.4, "participants": 3}, scaffnew, scaffnew_rate, 100),
+    "locodl": convex({"name": "locodl", "p": 0.4, "mu": MU / 3}, locodl, locodl_rate, 100),
 }  # fmt: skip
 
 
