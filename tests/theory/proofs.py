@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mpisim.runs.setup import ProblemCache, Setup
+from mpisim.theory.smoothness import matrices
 from tests.helpers import set_up, table
 
 SEEDS, N = 40, 5
@@ -63,6 +64,29 @@ def theta(alpha: float) -> float:
     return 1 - sqrt(1 - alpha)
 
 
+def f_star(e):
+    return e.cache.minimiser(e.star)[1]
+
+
+def of_mu(e):
+    return 1 - e.step.gamma * MU
+
+
+AT_MINIMISER: dict = {}  # x*, the gradients there and L_i^-1: the same for all seeds
+
+
+def at_minimiser(e):
+    approximation = getattr(e.compressor, "approximation", "none")
+    if approximation not in AT_MINIMISER:
+        x_star, L = e.cache.minimiser(e.star)[0], matrices(e.problem)
+        if approximation == "none":
+            L = e.cache.constants(e.star).L_i[:, None, None] * np.eye(e.problem.d)
+        if approximation == "diagonal":  # SAQ, A.3: a diagonal matrix above each
+            L = np.array([np.diag(np.abs(one).sum(axis=1)) for one in matrices(e.problem)])
+        AT_MINIMISER[approximation] = x_star, e.problem.gradients(x_star), np.linalg.inv(L)
+    return AT_MINIMISER[approximation]
+
+
 class Proof(NamedTuple):
     """E Phi^{k+1} + share gamma |grad f(x^k)|^2 <= rate Phi^k + noise, for phi(e, round) = Phi^k.
 
@@ -105,3 +129,17 @@ class Proof(NamedTuple):
         ratios = np.array([run(seed) for seed in range(self.seeds)])
         error = ratios.std(axis=0, ddof=1) / np.sqrt(self.seeds)
         return float(np.max((ratios.mean(axis=0) - 1) / (error + 1e-12)))
+
+
+def smooth(method, compressor, phi, breaks, share=1 / 2, **more):
+    drawing = (compressor or method.get("down", TOPK))["name"] in ("randk", "permk")
+    return Proof(method, compressor, phi, breaks, share, seeds=SEEDS if drawing else 2, **more)
+
+
+def convex(method, phi, rate, breaks, compressor=K10, **more):
+    return Proof(method, compressor, phi, breaks, rate=rate, rounds=30, **more)
+
+
+def check(proof, problem):
+    assert proof.excess(problem, 1.0) < 4
+    assert proof.breaks is None or proof.excess(problem, proof.breaks) > 5

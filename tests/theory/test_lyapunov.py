@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from mpisim.core.numerics.eigen import eigh
-from mpisim.theory.smoothness import matrices
 from tests.helpers import some_of
 from tests.theory.proofs import (
     K10,
@@ -16,10 +15,15 @@ from tests.theory.proofs import (
     MU,
     NONCONVEX,
     RANDK,
-    SEEDS,
     TOPK,
     N,
     Proof,
+    at_minimiser,
+    check,
+    convex,
+    f_star,
+    of_mu,
+    smooth,
     squares,
     theta,
 )
@@ -34,14 +38,6 @@ def _eigenvectors_once():
     patch.setattr("mpisim.compressors.matrix_roots.eigh", once)
     yield
     patch.undo()
-
-
-def f_star(e):
-    return e.cache.minimiser(e.star)[1]
-
-
-def of_mu(e):
-    return 1 - e.step.gamma * MU
 
 
 def marina(e, r):
@@ -66,21 +62,6 @@ def diana(e, r):
     cal_L = getattr(compressor, "cal_L_max", None) or compressor.omega * L_max
     weight = 4 * cal_L / (e.estimator.alpha * N) * e.step.gamma**2
     return float(np.sum((r.x - x_star) ** 2) + weight * sigma)
-
-
-AT_MINIMISER: dict = {}  # x*, the gradients there and L_i^-1: the same for all seeds
-
-
-def at_minimiser(e):
-    approximation = getattr(e.compressor, "approximation", "none")
-    if approximation not in AT_MINIMISER:
-        x_star, L = e.cache.minimiser(e.star)[0], matrices(e.problem)
-        if approximation == "none":
-            L = e.cache.constants(e.star).L_i[:, None, None] * np.eye(e.problem.d)
-        if approximation == "diagonal":  # SAQ, A.3: a diagonal matrix above each
-            L = np.array([np.diag(np.abs(one).sum(axis=1)) for one in matrices(e.problem)])
-        AT_MINIMISER[approximation] = x_star, e.problem.gradients(x_star), np.linalg.inv(L)
-    return AT_MINIMISER[approximation]
 
 
 def diana_rate(e):
@@ -159,14 +140,6 @@ def ef21(e, r):
     return r.f + e.step.gamma / (2 * theta(e.compressor.alpha)) * squares(r.after.g_i - r.grads)
 
 
-LOCAL = {"local_steps": 5, "server_stepsize": 0.7}
-LOCAL_GAMMA = LOCAL["local_steps"] * LOCAL["server_stepsize"]
-
-
-def scaffold(e, r):
-    return r.f + LOCAL_GAMMA * e.step.gamma / 4 * squares(r.grads - r.before.c_i)
-
-
 def convex_rand_diana(e, r):
     gamma, p, L_i = e.step.gamma, e.estimator.p, e.cache.constants(e.star).L_i
     x_star, at_star, _ = at_minimiser(e)
@@ -221,41 +194,6 @@ def canita(e, r):
     return eta / th**2 * errors + squares(r.before.x - at_minimiser(e)[0]) / 2
 
 
-def scaffnew(e, r):
-    """Of TAMUNA, too, where s of the n workers send each coordinate, whoever takes part."""
-    x_star, at_star, _ = at_minimiser(e)
-    dual = e.step.gamma**2 * squares(r.before.h_i - at_star)
-    return squares(r.x - x_star) + dual / scaffnew_share(e)
-
-
-def scaffnew_share(e):
-    """p^2 eta (s - 1) / (n - 1)."""
-    its = e.estimator
-    return its.p**2 * getattr(its, "eta", 1.0) * (getattr(its, "s", N) - 1) / (N - 1)
-
-
-def scaffnew_rate(e):
-    """Of a step; a round has at least one."""
-    return max((1 - e.step.gamma * MU) ** 2, 1 - scaffnew_share(e))
-
-
-def locodl(e, r):
-    x_star, at_star, _ = at_minimiser(e)
-    its, before = e.estimator, r.before
-    u_star, v_star = at_star - its.mu * x_star, its.mu * x_star
-    dual = e.step.gamma**2 * (squares(before.u_i - u_star) + squares(before.v - v_star))
-    return squares(before.x_i - x_star) + squares(r.x - x_star) + dual / locodl_share(e)
-
-
-def locodl_share(e):
-    return e.estimator.p**2 * e.estimator.chi / (1 + 2 * e.compressor.omega)
-
-
-def locodl_rate(e):
-    mu = min(e.estimator.mu, MU - e.estimator.mu)
-    return max((1 - e.step.gamma * mu) ** 2, 1 - locodl_share(e))
-
-
 MARINA, PERMK = {"name": "marina", "theorem": "permk"}, {"name": "permk"}
 STOCHASTIC = {
     "marina": ({"name": "marina"}, K10),
@@ -276,24 +214,9 @@ def dasha_proof(name, pl, **keys):
     return Proof(method, RANDK, phi, 100 if pl else 50, noise=noise, **more)
 
 
-def smooth(method, compressor, phi, breaks, share=1 / 2, **more):
-    drawing = (compressor or method.get("down", TOPK))["name"] in ("randk", "permk")
-    return Proof(method, compressor, phi, breaks, share, seeds=SEEDS if drawing else 2, **more)
-
-
-def local(option):
-    method = {"name": "scaffold", "option": option} | LOCAL
-    return smooth(method, None, scaffold, 60, 1 / 4, steps=LOCAL_GAMMA)
-
-
 def plus(inner, breaks, **keys):
     return Proof({"name": "diana"}, {"name": "smooth", "inner": inner} | keys, diana, breaks,
                  rate=diana_rate, rounds=30)  # fmt: skip
-
-
-def convex(method, phi, rate, breaks, **more):
-    compressor = {"scaffnew": None, "tamuna": {"name": "pattern", "s": 2}}.get(method["name"], K10)
-    return Proof(method, compressor, phi, breaks, rate=rate, rounds=30, **more)
 
 
 SMOOTH = {  # in nonconvex problems and in least squares
@@ -311,7 +234,6 @@ SMOOTH = {  # in nonconvex problems and in least squares
     "ef21": smooth({"name": "ef21"}, TOPK, ef21, 100, rounds=60),
     "clag": smooth({"name": "clag", "zeta": 1.0}, TOPK, ef21, 30),
     "clag, large zeta": smooth({"name": "clag", "zeta": 200.0}, TOPK, ef21, 30),
-    **{f"scaffold {option}": local(option) for option in ("I", "II")},
 }
 UNDER_PL = {  # and the multiple of the step at which the contraction fails
     **dict.fromkeys(STOCHASTIC, 6),
@@ -340,15 +262,7 @@ CONVEX = {  # with l2 > 0
                      other={"name": "identity"}),
     "canita": convex({"name": "canita"}, canita, lambda e: 1.0, 10,
                      other={"name": "identity"}),
-    "scaffnew": convex({"name": "scaffnew", "p": 0.4}, scaffnew, scaffnew_rate, 100),
-    "tamuna": convex({"name": "tamuna", "p": 0.4, "participants": 3}, scaffnew, scaffnew_rate, 100),
-    "locodl": convex({"name": "locodl", "p": 0.4, "mu": MU / 3}, locodl, locodl_rate, 100),
 }  # fmt: skip
-
-
-def check(proof, problem):
-    assert proof.excess(problem, 1.0) < 4
-    assert proof.breaks is None or proof.excess(problem, proof.breaks) > 5
 
 
 @some_of(4, name=SMOOTH)
