@@ -6,7 +6,6 @@ import heapq
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
 
 from mpisim.comm.links import on_wire
 from mpisim.core.rng import Draw, Streams
@@ -138,28 +137,6 @@ def test_every_step_and_time_is_that_of_a_heap(name):
 def test_collecting_from_all_equal_clients_is_gradient_descent():
     collected = run_tables(tables("rennala", {"collected": N}, None))
     assert collected.x == pytest.approx(run_tables(tables("gd", {}, None)).x, rel=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_equilibrium_time_gives_the_variance_that_is_wanted(seed):
-    """The variance of the weighted mean, over epsilon, at |grad f|^2 = epsilon; another solver."""
-    rng = np.random.default_rng(seed)
-    h, tau = rng.lognormal(size=(2, 8))
-    omega, s = 20.0 * rng.random(), 100.0 * rng.random()
-    t = equilibrium_time(h, tau, omega, s)
-    b, m = np.floor(t / h), np.floor(t / tau)
-    on = (b > 0) & (m > 0)
-    b, m = b[on], m[on]
-    assert np.sum(1 / (omega / m + omega * s / (m * b) + s / b)) >= 1 - 1e-9
-    order, best = np.argsort(np.maximum(h, tau)), np.inf
-    for j in range(1, 9):
-        a, c = h[order[:j]], tau[order[:j]]
-
-        def excess(t, a=a, c=c):
-            return 1 - t * np.sum(1 / (2 * c * omega + 4 * c * omega * a * s / t + 2 * a * s))
-
-        best = min(best, max(a[-1], c[-1], brentq(excess, 1e-9, 1e9)))
-    assert t == pytest.approx(best, rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -38,11 +38,11 @@ def at(method: dict, multiple: float, **more) -> dict:
 def rounds_of(e: Setup, count: int) -> Iterator[SimpleNamespace]:
     """k, x^k, f(x^k), grad f_i(x^k), |grad f|^2, |g^k - grad f|^2; what is kept, before and after.
 
-    All that is kept is 0 before round 0.
+    ``last``: grad f_i(x^{k-1}). All that is kept is 0 before round 0.
     """
-    state = e.state
+    state, gradients = e.state, None
     for k in range(count + 1):
-        x = state.x
+        x, last = state.x, gradients
         losses, gradients = e.problem.losses_and_gradients(x)
         before = {name: np.array(getattr(state.estimator, name, 0.0)) for name in KEPT}
         state.step(e.step.gamma)
@@ -50,7 +50,7 @@ def rounds_of(e: Setup, count: int) -> Iterator[SimpleNamespace]:
         grad = gradients.mean(axis=0)
         error = np.sum(((x - state.x) / e.step.gamma - grad) ** 2)
         yield SimpleNamespace(
-            k=k, x=x, f=losses.mean(), grads=gradients, square=np.sum(grad**2), error=error,
+            k=k, x=x, last=last, f=losses.mean(), grads=gradients, square=np.sum(grad**2), error=error,
             before=SimpleNamespace(**before), after=SimpleNamespace(**after),
         )  # fmt: skip
 

@@ -9,7 +9,6 @@ from mpisim.runs.setup import ProblemCache
 from mpisim.theory.tables import Case
 from tests.helpers import dense, set_up, table
 from tests.theory.proofs import (
-    LEAST_SQUARES,
     LOGISTIC,
     MU,
     NONCONVEX,
@@ -19,30 +18,6 @@ from tests.theory.proofs import (
     engine,
     rounds_of,
 )
-
-
-def fedavg_worst(method, multiple, mu=0.0):
-    """The largest excess of f(x^{k+1}) over what the proof allows, over f(x^0)."""
-    loaded, K = ProblemCache(), method["local_steps"]
-    e = engine(at(method, multiple), None, LEAST_SQUARES, loaded)
-    eta, c = e.step.gamma, loaded.constants(e.star)
-    assert ("L_max" in e.step.source) == (K > 1)  # which does not count for K = 1
-    gamma = K * eta * method["server_stepsize"]
-    rounds = list(rounds_of(e, 30))
-    drift = [np.mean((c.L_i + mu) ** 2 * np.sum(r.grads**2, axis=1)) for r in rounds]
-    allowed = [
-        r.f - gamma / 2 * r.square + gamma / 2 * eta**2 * K * (K - 1) * far
-        for r, far in zip(rounds, drift, strict=True)
-    ]
-    return max(b.f - most for most, b in zip(allowed[:-1], rounds[1:], strict=True)) / rounds[0].f
-
-
-@pytest.mark.parametrize("K", [1, 5])
-@pytest.mark.parametrize(("name", "mu"), [("fedavg", 0.0), ("fedprox", 0.5)])
-def test_fedavg_falls_to_its_floor(name, mu, K):
-    method = {"name": name, "local_steps": K, "server_stepsize": 1.3} | ({"mu": mu} if mu else {})
-    assert fedavg_worst(method, 1.0, mu) <= 1e-14
-    assert fedavg_worst(method, 2.5 if K == 1 else 40.0, mu) > 1e-6
 
 
 def test_fednl_near_its_minimiser():

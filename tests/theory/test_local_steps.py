@@ -1,5 +1,6 @@
-"""The proofs of SCAFFOLD, Scaffnew, TAMUNA and LoCoDL beside runs, as in test_lyapunov.py."""
+"""The proofs of SCAFFOLD, Scaffnew, TAMUNA and LoCoDL beside runs, as in test_lyapunov.py; and FedAvg's."""
 
+import numpy as np
 import pytest
 
 from tests.theory.proofs import (
@@ -64,6 +65,26 @@ def test_scaffold(option):
     proof = smooth(method, None, scaffold, 60, 1 / 4, steps=LOCAL_GAMMA)
     assert proof.excess(NONCONVEX, 1.0) < 4
     check(proof, LEAST_SQUARES)
+
+
+def fedavg(name, K, mu):
+    """f falls to a floor that FedAvg has where clients differ."""
+    gamma = K * LOCAL["server_stepsize"]  # over that of a step
+    method = {"name": name} | LOCAL | {"local_steps": K} | ({"mu": mu} if mu else {})
+
+    def drift(e, r):
+        L_i = e.cache.constants(e.star).L_i
+        far = np.mean((L_i + mu) ** 2 * np.sum(r.last**2, axis=1))
+        return gamma / 2 * e.step.gamma**3 * K * (K - 1) * far
+
+    more = {"noise": drift, "rounds": 30, "steps": gamma}
+    return smooth(method, None, lambda e, r: r.f, 2.5 if K == 1 else 40.0, **more)
+
+
+@pytest.mark.parametrize("K", [1, 5])
+@pytest.mark.parametrize(("name", "mu"), [("fedavg", 0.0), ("fedprox", 0.5)])
+def test_fedavg_falls_to_its_floor(name, mu, K):
+    check(fedavg(name, K, mu), LEAST_SQUARES)
 
 
 CONVEX = {

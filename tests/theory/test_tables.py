@@ -276,33 +276,29 @@ def test_permk_by_hand():
     assert [c.k for c, _ in permk.table_3(one)] == [ceil(4 / 20)] * 3
 
 
-def in_groups(n, d, g, L_pm) -> Case:
-    """L = 1 in all, L_± in each of g equal groups, with PermK's constants in them."""
-    one, size = permk_case(n, d, L_pm=1.0), n // g
-    groups = Groups(np.repeat(np.arange(g), size), np.ones(g), np.ones(g))
-    constants = GroupConstants(groups, np.full(g, 1.5), np.full(g, L_pm))
-    setting = dataclasses.replace(one.setting, A=1 / g, B=1 / g, zeta=d / size, groups=constants)
-    return dataclasses.replace(one, setting=setting)
+def report_on_groups(*sizes, A=1.0, mu=None, **changes):
+    """Of n = 12 workers and d = 24; L = 1 in all, with PermK's constants in each group."""
+    g = len(sizes)
+    groups = Groups(np.repeat(np.arange(g), sizes), np.full(g, A), np.ones(g))
+    constants = GroupConstants(groups, np.full(g, 1.5), np.full(g, 0.5))
+    one = permk_case(12, 24, mu=mu)
+    keys = {"A": 1 / g, "B": 1 / g, "zeta": 24 / min(sizes), "groups": constants} | changes
+    return report._permk(dataclasses.replace(one, setting=dataclasses.replace(one.setting, **keys)))
 
 
 def test_equation_51_is_not_named_beyond_its_conditions():
     """n <= d, groups of one size with PermK in each, and no PL: Appendix M, above (51)."""
 
-    def shown(one):
-        return [line for line in report._permk(one).splitlines() if "groups" in line]
+    def line(text):
+        return next(one for one in text.splitlines() if "groups" in one)
 
-    one, d = in_groups(12, 24, 3, 0.5), 24
-    assert "(51)" in shown(one)[0] and "derived here" not in shown(one)[0]
-    grouped = one.setting.groups
-    unequal = Groups(np.repeat([0, 1, 2], [3, 4, 5]), np.ones(3), np.ones(3))
-    quantized = Groups(grouped.groups.label, np.full(3, 1.5), np.ones(3))
-    for change in (
-        {"condition": "PL", "c": dataclasses.replace(one.setting.c, mu=0.1)},
-        {"d": 11, "zeta": 11 / 4},  # n > d
-        {"d": 3, "zeta": 1.0},  # G > d
-        {"groups": dataclasses.replace(grouped, groups=unequal), "zeta": d / 3},
-        {"groups": dataclasses.replace(grouped, groups=quantized)},
+    stated = line(report_on_groups(4, 4, 4))
+    assert "(51)" in stated and "derived here" not in stated
+    for text in (
+        report_on_groups(4, 4, 4, mu=0.1),
+        report_on_groups(4, 4, 4, d=11, zeta=11 / 4),  # n > d
+        report_on_groups(4, 4, 4, d=3, zeta=1.0),  # G > d
+        report_on_groups(3, 4, 5),
+        report_on_groups(4, 4, 4, A=1.5),
     ):
-        other = dataclasses.replace(one, setting=dataclasses.replace(one.setting, **change))
-        assert "derived here" in shown(other)[0] and shown(other)[0].endswith(" -"), change
-        assert "(51)" not in report._permk(other), change
+        assert "derived here" in line(text) and line(text).endswith(" -") and "(51)" not in text
