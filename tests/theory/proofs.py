@@ -50,8 +50,8 @@ def rounds_of(e: Setup, count: int) -> Iterator[SimpleNamespace]:
         grad = gradients.mean(axis=0)
         error = np.sum(((x - state.x) / e.step.gamma - grad) ** 2)
         yield SimpleNamespace(
-            k=k, x=x, last=last, f=losses.mean(), grads=gradients, square=np.sum(grad**2), error=error,
-            before=SimpleNamespace(**before), after=SimpleNamespace(**after),
+            k=k, x=x, last=last, f=losses.mean(), grads=gradients, square=np.sum(grad**2),
+            error=error, before=SimpleNamespace(**before), after=SimpleNamespace(**after),
         )  # fmt: skip
 
 

@@ -8,25 +8,8 @@ import pytest
 
 from mpisim.core.numerics.eigen import eigh
 from tests.helpers import some_of
-from tests.theory.proofs import (
-    K10,
-    LEAST_SQUARES,
-    LOGISTIC,
-    MU,
-    NONCONVEX,
-    RANDK,
-    TOPK,
-    N,
-    Proof,
-    at_minimiser,
-    check,
-    convex,
-    f_star,
-    of_mu,
-    smooth,
-    squares,
-    theta,
-)
+from tests.theory import proofs
+from tests.theory.proofs import K10, MU, RANDK, TOPK, N, Proof, f_star, smooth, squares, theta
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -55,7 +38,7 @@ def diana(e, r):
 
     Of DIANA+, with cal-L_max for omega L_max and in the norms of L_i^-1.
     """
-    x_star, at_star, inverses = at_minimiser(e)
+    x_star, at_star, inverses = proofs.at_minimiser(e)
     away = r.before.h_i - at_star
     sigma = np.mean(np.einsum("nd,nde,ne->n", away, inverses, away))
     compressor, L_max = e.compressor, e.cache.constants(e.star).L_i.max()
@@ -142,7 +125,7 @@ def ef21(e, r):
 
 def convex_rand_diana(e, r):
     gamma, p, L_i = e.step.gamma, e.estimator.p, e.cache.constants(e.star).L_i
-    x_star, at_star, _ = at_minimiser(e)
+    x_star, at_star, _ = proofs.at_minimiser(e)
     sigma = np.mean(np.sum((r.before.h_i - at_star) ** 2, axis=1) / L_i)
     weight = 4 * e.compressor.omega * L_i.max() / (p * N) * gamma**2
     return squares(r.x - x_star) + weight * sigma
@@ -151,7 +134,7 @@ def convex_rand_diana(e, r):
 def convex_ef21_p(e, r):
     """Of w^k, to which w moves in the round, and h_i^k, which follows it."""
     gamma, omega, its = e.step.gamma, e.compressor.omega, e.estimator
-    x_star, at_star, _ = at_minimiser(e)
+    x_star, at_star, _ = proofs.at_minimiser(e)
     a = 8 * gamma * e.cache.constants(e.star).L / theta(its.down.alpha)
     b = 4 * (1 + a) * gamma**2 * omega / (N * its.alpha)
     moved = a * squares(r.after.w - r.x)
@@ -172,7 +155,7 @@ def adiana(e, r):
     noise = 8 * gamma * eta * e.compressor.omega / (th * N * its.alpha)
     F = (1 + th) / its.p * (losses.mean() - f)
     errors = noise * squares(r.before.h_i - gradients)
-    return squares(z - at_minimiser(e)[0]) + 2 * weight * (r.f - f) + weight * F + errors
+    return squares(z - proofs.at_minimiser(e)[0]) + 2 * weight * (r.f - f) + weight * F + errors
 
 
 def adiana_steps(e):
@@ -191,7 +174,7 @@ def canita(e, r):
     th = 2 / (its.p * (r.k - 1 + max(4 / its.p, 8 / its.alpha)))
     weight = 8 * e.compressor.omega * eta / (N * its.alpha)
     errors = (r.f - f_star(e)) / its.p + weight * squares(r.before.h_i - r.grads)
-    return eta / th**2 * errors + squares(r.before.x - at_minimiser(e)[0]) / 2
+    return eta / th**2 * errors + squares(r.before.x - proofs.at_minimiser(e)[0]) / 2
 
 
 MARINA, PERMK = {"name": "marina", "theorem": "permk"}, {"name": "permk"}
@@ -208,7 +191,7 @@ DASHA = {"dasha": {}, "dasha-page": {"batch": 8}, "dasha-mvr": ONLINE, "dasha-sy
 def dasha_proof(name, pl, **keys):
     """Fewer seeds and rounds where the variance of samples is needed, which takes a while."""
     more = {"rounds": 5, "seeds": 12} if "mvr" in name else {}
-    more |= {"rate": of_mu, "condition": "PL"} if pl else {"share": 1 / 2}
+    more |= {"rate": proofs.of_mu, "condition": "PL"} if pl else {"share": 1 / 2}
     phi, noise = partial(dasha, pl=pl), partial(dasha_noise, pl=pl)
     method = {"name": name} | DASHA[name] | keys
     return Proof(method, RANDK, phi, 100 if pl else 50, noise=noise, **more)
@@ -242,7 +225,7 @@ UNDER_PL = {  # and the multiple of the step at which the contraction fails
 
 
 def under_pl(proof, breaks):
-    more = {"breaks": breaks, "share": 0.0, "rate": of_mu, "condition": "PL"}
+    more = {"breaks": breaks, "share": 0.0, "rate": proofs.of_mu, "condition": "PL"}
     return proof._replace(phi=of_pl(proof.phi), **more)
 
 
@@ -250,17 +233,17 @@ QUANT = {"name": "quant-plus", "beta": 5.0}
 CONVEX = {  # with l2 > 0
     **{f"{name}, PL": under_pl(SMOOTH[name], breaks) for name, breaks in UNDER_PL.items()},
     **{name: dasha_proof(name, True) for name in DASHA},
-    "diana": convex({"name": "diana"}, diana, diana_rate, 12),
+    "diana": proofs.convex({"name": "diana"}, diana, diana_rate, 12),
     "diana+, quant+": plus(QUANT, 12),
     "diana+, blocks": plus({"name": "block-quant-plus", "blocks": 5}, 12),
     "diana+, rand-tau+": plus({"name": "rand-tau-plus", "tau": 6.0}, None),
     "diana+, diagonal": plus(QUANT, 40, approximation="diagonal"),
-    "rand-diana": convex({"name": "rand-diana"}, convex_rand_diana,
+    "rand-diana": proofs.convex({"name": "rand-diana"}, convex_rand_diana,
                          lambda e: 1 - min(e.step.gamma * MU, e.estimator.p / 2), 100),
-    "ef21-p": convex({"name": "ef21-p", "down": TOPK}, convex_ef21_p, ef21_p_rate, 100),
-    "adiana": convex({"name": "adiana", "mu": MU}, adiana, adiana_rate, 16,
+    "ef21-p": proofs.convex({"name": "ef21-p", "down": TOPK}, convex_ef21_p, ef21_p_rate, 100),
+    "adiana": proofs.convex({"name": "adiana", "mu": MU}, adiana, adiana_rate, 16,
                      other={"name": "identity"}),
-    "canita": convex({"name": "canita"}, canita, lambda e: 1.0, 10,
+    "canita": proofs.convex({"name": "canita"}, canita, lambda e: 1.0, 10,
                      other={"name": "identity"}),
 }  # fmt: skip
 
@@ -270,10 +253,10 @@ def test_smooth_lyapunov_function(name):
     proof = SMOOTH[name]
     if name in DASHA:
         proof = dasha_proof(name, False, start="zero")
-    assert proof.excess(NONCONVEX, 1.0) < 4
-    check(SMOOTH[name], LEAST_SQUARES)
+    assert proof.excess(proofs.NONCONVEX, 1.0) < 4
+    proofs.check(SMOOTH[name], proofs.LEAST_SQUARES)
 
 
 @some_of(4, name=CONVEX)
 def test_contraction(name):
-    check(CONVEX[name], LOGISTIC)
+    proofs.check(CONVEX[name], proofs.LOGISTIC)

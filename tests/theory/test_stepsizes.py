@@ -17,7 +17,7 @@ from mpisim.theory.compression import Groups
 from mpisim.theory.setting import GroupConstants, group_constants
 from mpisim.theory.smoothness import constants, matrices
 from mpisim.theory.tables import Case
-from tests.helpers import run_tables, table
+from tests.helpers import run_tables, set_up, table
 from tests.problems.support import RANGES, LocalStar, attach, constants_of, make_rows
 from tests.theory.support import setting
 
@@ -132,13 +132,11 @@ def test_probabilities():
 def test_condition_of_an_experiment():
     def run(step):
         method, problem = {"name": "marina", "stepsize": step}, {"name": "logistic", "l2": 0.01}
-        tables = table(method, {"name": "randk", "k": 10}, problem=problem, rounds=1)
-        attributes = run_tables(tables).attributes
-        return attributes["stepsize"], attributes["stepsize_source"]
+        bound = set_up(table(method, {"name": "randk", "k": 10}, problem=problem)).step
+        return bound.gamma, bound.source
 
     smooth, pl = run("theory"), run({"theory": 1.0, "condition": "PL"})
-    assert "Theorem 2.1" in smooth[1] and "Theorem 2.2" in pl[1]
-    assert pl[0] < smooth[0]
+    assert "Theorem 2.1" in smooth[1] and "Theorem 2.2" in pl[1] and pl[0] < smooth[0]
     assert run({"theory": 1.0, "condition": "nonconvex"}) == smooth
     assert run({"theory": 2.0, "condition": "PL"}) == (2 * pl[0], f"2 x {pl[1]}")
 

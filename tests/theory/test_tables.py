@@ -168,6 +168,10 @@ REPORTS = [  # settings, what the report has, and what it has not
     (of_ef21("name = 'ef21', start = 'compressed'"), [], [THEOREM_6]),
     (of_ef21("name = 'ef21-2way'"), [], [THEOREM_6]),
     (of_ef21("name = 'ef21', weight_decay = 0.1"), [DECAY], []),
+    (
+        ("method={ name = 'vr-marina', batch = 0.1, stepsize = 0.1 }", "compressor.name=identity"),
+        *(["b' = 32,"], []),
+    ),
     # a tenth of 320 samples
     (of_ef21("name = 'ef21', batch = 0.1"), ["b' = 32,"], [THEOREM_6]),
     (
