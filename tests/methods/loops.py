@@ -5,6 +5,7 @@ from itertools import count
 
 import numpy as np
 
+from mpisim.comm.links import on_wire
 from mpisim.core.numerics import philox
 from mpisim.core.rng import Draw, Streams, purpose_key
 from tests.helpers import dense, run_tables, table
@@ -16,11 +17,12 @@ SLOPES = {  # phi'(y a.x)
 }
 
 
-def tables(method, compressor=None, l2=0.1, **run):
+def tables(method, compressor=None, l2=0.1, fleet=None, **run):
     """Of logistic regression on the sample, in float64."""
     run = {"seed": SEED, "wire": "float64"} | run
     problem = {"name": "logistic", "l2": l2}
-    return table({"stepsize": 0.3} | method, compressor, workers=N, problem=problem, **run)
+    made = table({"stepsize": 0.3} | method, compressor, workers=N, problem=problem, **run)
+    return made | ({"fleet": fleet} if fleet else {})
 
 
 def near(x, other, tolerance=1e-12):
@@ -104,6 +106,24 @@ class Loop:
         sent = v.shape[1] / K * np.take_along_axis(v, kept, axis=1)
         np.put_along_axis(out, kept, sent, axis=1)
         return out
+
+
+UP, DOWN, LATENCY = 1e6, 4e6, 0.01
+LINKS = "1mbit/4mbit,10ms"
+
+
+class TimedLoop(Loop):
+    """On the clock of a fleet, from x = 0; messages up and down are dense."""
+
+    def __init__(self, l2):
+        super().__init__(l2)
+        self.x, self.now, self.times = np.zeros(self.d), 0.0, [0.0]
+        bits = on_wire(np.array([64.0 * self.d]), 1)[0]
+        self.down, self.up = LATENCY + bits / DOWN, LATENCY + bits / UP
+
+    def step(self, change):
+        self.x, self.k = self.x - change, self.k + 1
+        self.times.append(self.now)
 
 
 def sign(v):

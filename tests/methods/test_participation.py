@@ -6,36 +6,32 @@ import numpy as np
 import pytest
 
 from mpisim.comm.clock import Clock
-from mpisim.comm.links import on_wire
 from mpisim.core.rng import Draw, Streams
 from mpisim.methods.oracle import Oracle
 from mpisim.problems import PROBLEMS, autoencoder_codes, design, quadratic
 from tests.helpers import calls_of, run_tables, some_of
 from tests.methods import loops
-from tests.methods.loops import SEED, N
+from tests.methods.loops import LATENCY, LINKS, SEED, N, TimedLoop
 
 ROUNDS, L2, GAMMA = 40, 0.02, 0.3
 FACTORS = [1.0, 1.5, 2.25, 3.0, 10.0, 400.0]  # the last one is late in every round but the first
-UP, DOWN, LATENCY, SECONDS = 1e6, 4e6, 0.01, 2e-4
-FLEET = {"links": "1mbit/4mbit,10ms", "devices": FACTORS, "seconds": SECONDS, "simulate": True}
+SECONDS = 2e-4
+FLEET = {"links": LINKS, "devices": FACTORS, "seconds": SECONDS, "simulate": True}
 LOSSY = FLEET | {"availability": 0.8, "dropout": 0.25, "deadline": 1.0}
 
 
 def tables(name, keys, fleet=None, compressor=None, l2=L2, **run):
     run, compressor = {"rounds": ROUNDS} | run, compressor or {"name": "identity"}
-    made = loops.tables({"name": name} | keys, compressor, l2, **run)
-    return made | ({"fleet": fleet} if fleet else {})
+    return loops.tables({"name": name} | keys, compressor, l2, fleet, **run)
 
 
-class Loop(loops.Loop):
+class Loop(TimedLoop):
     """Rounds with messages that are exact, and their seconds."""
 
     def __init__(self):
         super().__init__(L2)
-        self.x, self.now, self.times = np.zeros(self.d), 0.0, [0.0]
         self.pass_ = SECONDS * self.m * np.array(FACTORS)
-        bits = on_wire(np.array([64.0 * self.d]), 1)[0]
-        self.links = 2 * LATENCY + bits / UP + bits / DOWN
+        self.links = self.up + self.down
 
     def arrived(self, invited, passes):
         """Who comes in time, of those who do not drop out."""
@@ -52,8 +48,7 @@ class Loop(loops.Loop):
         return come
 
     def step(self, g):
-        self.x, self.k = self.x - GAMMA * g, self.k + 1
-        self.times.append(self.now)
+        super().step(GAMMA * g)
 
 
 def fedavg(loop):
@@ -86,7 +81,7 @@ def pp_marina(loop):
 
 def _repeated(loop, drawn):
     """As `arrived`; each message of a client passes its link, and the latency passes once."""
-    links, more = loop.links, on_wire(np.array([64.0 * loop.d]), 1)[0] / UP
+    links, more = loop.links, loop.up - LATENCY
     pass_ = loop.pass_
     loop.pass_ = pass_ + more * (np.bincount(drawn, minlength=N) - 1) / 2
     come = loop.arrived(sorted(set(drawn.tolist())), 2)

@@ -25,24 +25,29 @@ def ef21_sgdm(loop, eta):
     return x
 
 
-def ef_bv(loop, nu, **keys):
+def shifted(loop, follow, nu=1.0):
     x, h = np.zeros(loop.d), np.zeros((N, loop.d))
     for loop.k in range(ROUNDS):
-        d = loop.randk(loop.every(x) - h, "up")
+        gradients = loop.every(x)
+        d = loop.randk(gradients - h, "up")
         x = x - GAMMA * (h + nu * d).mean(axis=0)
-        h = h + keys["lambda"] * d
+        h = follow(h, d, gradients)
     return x
+
+
+def ef_bv(loop, nu, **keys):
+    return shifted(loop, lambda h, d, gradients: h + keys["lambda"] * d, nu)
 
 
 def rand_diana(loop, p):
     """``loop.shifts_sent``: in how many rounds all send their shifts in full."""
     sent = []
-    x, h = np.zeros(loop.d), np.zeros((N, loop.d))
-    for loop.k in range(ROUNDS):
-        gradients = loop.every(x)
-        x = x - GAMMA * (h + loop.randk(gradients - h, "up")).mean(axis=0)
+
+    def follow(h, d, gradients):
         sent.append(loop.coin(p))
-        h = gradients if sent[-1] else h
+        return gradients if sent[-1] else h
+
+    x = shifted(loop, follow)
     loop.shifts_sent = sum(sent)
     assert 0 < sum(sent) < ROUNDS
     return x

@@ -25,26 +25,8 @@ def test_blocks_are_those_of_the_published_code():
     assert q.block_starts(3, 1).tolist() == [0, 3]
 
 
-@some_of(6, n_mu=SCHEMES, beta=[0.4, 3.0, 60.0])
-def test_varying_steps(n_mu, beta):
-    """Of all h with |h^-1| = beta, those minimise |Diag(L) h|, or sum (1 + A_j^2) h_j^2."""
-    L, rng = diagonal(9), np.random.default_rng(1)
-    h = q.varying_steps(L, beta, n_mu)
-    assert np.linalg.norm(1 / h) == pytest.approx(beta, rel=1e-13)
-    A = np.sqrt(1 + (L / n_mu) ** 2) if n_mu else L  # (28), (25)
-    np.testing.assert_allclose(h, np.sqrt(A.sum() / A) / beta, rtol=1e-13)
-    for size in (1e-3, 0.3):
-        for _ in range(100):
-            other = h * np.exp(size * rng.standard_normal(9))
-            other *= np.linalg.norm(1 / other) / beta
-            assert (A**2 * other**2).sum() > (A**2 * h**2).sum()
-    if n_mu:  # (27), with 1 + A_j in place of 1 + A_j^2, has another solution
-        first = 1 + L / n_mu
-        squares = np.sqrt(first).sum() / np.sqrt(first) / beta**2
-        assert (first * squares).sum() < (first * h**2).sum()
-
-
 def test_fixed_steps():
+    """Varying ones are checked in test_saq.py, against (25) and (28)."""
     assert q.fixed_step(100, 100 / 5) == pytest.approx(5 / sqrt(100))  # n / sqrt(d)
 
 

@@ -190,7 +190,6 @@ def test_floor_of_dcgd(capsys, compressor):
     [
         ((LOGISTIC.replace("0.01", "0.0"), DIANA, QUANT), True),
         ((LOGISTIC.replace("logistic", "nonconvex-loss"), DIANA, RANDK), True),
-        ((LOGISTIC, "method={ name = 'gd', stepsize = 0.1 }"), False),
         ((LOGISTIC, "method={ name = 'marina', stepsize = 0.1 }", RANDK), False),
         ((LOGISTIC, DIANA, "method.optimizer=heavy-ball", "method.stepsize=0.1", RANDK), False),
     ],

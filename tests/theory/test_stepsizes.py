@@ -204,15 +204,14 @@ def test_guarantees_of_dasha_by_hand():
     """K = 2 Delta_0 / (gamma epsilon^2) rounds, and what they send and ask for."""
     s = setting(1.0)  # d = 8, zeta = 4
     case = Case(s, np.full(2, 100), delta=3.0, epsilon=0.1)
-    row = dasha.dasha_row(case, dasha.dasha(s, A))
-    assert row.rounds == pytest.approx(600 * (4 + sqrt(600)), abs=1)
-    assert row.bits == 32 * (8 + (row.rounds - 1) * 4)
-    assert row.calls == 100 * row.rounds and row.kind == "bound"
-    row = dasha.page_row(case, dasha.page(s, A, 0.5, 7), 0.5, 7)
-    assert row.bits == 32 * (8 + (row.rounds - 1) * 4)
-    assert row.calls == 100 + (row.rounds - 1) * (50 + 7)
-    row = dasha.mvr_row(case, dasha.mvr(s, A, 0.5, 7), 0.5, 7, 60)
-    assert row.calls == 60 + (row.rounds - 1) * 14 and row.kind == "order"
-    row = dasha.sync_mvr_row(case, dasha.sync_mvr(s, A, 0.5, 7), 0.5, 7, 60, 90)
-    assert row.bits == 32 * (8 + (row.rounds - 1) * 6)
-    assert row.calls == 90 + (row.rounds - 1) * (30 + 7)
+    rows = [  # with the calls of the first round and of each later one, and its numbers
+        (dasha.dasha_row(case, dasha.dasha(s, A)), 100, 100, 4),
+        (dasha.page_row(case, dasha.page(s, A, 0.5, 7), 0.5, 7), 100, 50 + 7, 4),
+        (dasha.mvr_row(case, dasha.mvr(s, A, 0.5, 7), 0.5, 7, 60), 60, 14, 4),
+        (dasha.sync_mvr_row(case, dasha.sync_mvr(s, A, 0.5, 7), 0.5, 7, 60, 90), 90, 30 + 7, 6),
+    ]
+    assert rows[0][0].rounds == pytest.approx(600 * (4 + sqrt(600)), abs=1)
+    assert [row.kind for row, *_ in rows] == ["bound", "bound", "order", "order"]
+    for row, first, later, floats in rows:
+        assert row.calls == first + (row.rounds - 1) * later
+        assert row.bits == 32 * (8 + (row.rounds - 1) * floats)
