@@ -6,7 +6,6 @@ import pytest
 from mpisim.comm.clock import SERVER, Clock
 from mpisim.comm.network import Upload
 from mpisim.core.numerics.eigen import packed, solve, triangle_size, unpacked
-from mpisim.problems import PROBLEMS
 from tests.helpers import calls_of, run_tables
 from tests.methods.loops import Loop, N, near, top
 from tests.methods.test_downlink import ROUNDS, tables
@@ -34,9 +33,6 @@ def test_hessians_are_those_of_the_matrices(name, form):
     for i, result in enumerate(problem.hessian_triangles(x)):
         expected = packed(matrices.rows(i, 0, problem.d))
         assert np.allclose(result, expected, rtol=1e-12, atol=1e-15)
-    quadratic = PROBLEMS["quadratic"](dimension=6, noise=0.2).loaded(3, 0, 3, 1, np.dtype(float))
-    first = unpacked(quadratic.hessian_triangles(np.zeros(6))[0], 6)
-    assert np.allclose(first, quadratic.hessian(np.zeros(6)).rows(0, 0, 6), rtol=1e-14)
 
 
 def test_clients_update_their_hessians_in_their_own_time(monkeypatch):

@@ -12,7 +12,7 @@ from mpisim.core.protocols import ClosedForm
 from mpisim.problems import problem as registered
 from mpisim.problems.linear_models import CURVATURE
 from mpisim.theory.smoothness import constants, matrices
-from tests.helpers import run_tables, some_of, table
+from tests.helpers import run_tables, table
 from tests.problems.support import FORMS, NAMES, RANGES, LocalStar, attach, constants_of, make_rows
 from tests.problems.test_base import Bowls
 
@@ -38,33 +38,24 @@ def check_pair(problem, c, x, y):
     assert np.mean(each**2) - full**2 <= c.L_pm**2 * SLACK + 1e-12 * c.L_plus**2
 
 
-@some_of(6, form=FORMS, name=NAMES)
-def test_true_for_random_pairs(name, form):
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", NAMES)
+def test_true_for_random_pairs_and_attained_where_they_are_sharp(name, form):
     _, problem, c = smooth(name, form, l2=0.05)
-    rng = np.random.default_rng(0)
+    rng, all_h = np.random.default_rng(0), matrices(problem)
     for size in (1e-3, 0.1, 1, 10):
         for _ in range(20):
             x = rng.normal(size=problem.d) * size
             check_pair(problem, c, x, x + rng.normal(size=problem.d) * rng.choice([1e-3, 1]))
-    for h in matrices(problem):  # pairs that stretch a worker most
+    sharp = name != "nonconvex-loss"
+    assert c.sharp["L_i"] == c.sharp["L"] == sharp
+    for i, h in enumerate([*all_h, all_h.mean(axis=0)]):  # pairs that stretch a worker, or f, most
         top = np.linalg.eigh(h)[1][:, -1]
         for size in (1e-4, 0.1, 1):
             check_pair(problem, c, size * top, -size * top)
             check_pair(problem, c, size * top, np.zeros(problem.d))
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", ["logistic", "logistic-nonconvex-reg", "least-squares"])
-def test_sharp_constants_are_attained(name, form):
-    _, problem, c = smooth(name, form, l2=0.05)
-    assert c.sharp["L_i"] and c.sharp["L"]
-    all_h = matrices(problem)
-    for i, h in enumerate(all_h):
-        top = np.linalg.eigh(h)[1][:, -1]
-        each, _ = changes(problem, 1e-3 * top, -1e-3 * top)
-        assert each[i] >= c.L_i[i] * (1 - 1e-3)
-    top = np.linalg.eigh(all_h.mean(axis=0))[1][:, -1]
-    assert changes(problem, 1e-3 * top, -1e-3 * top)[1] >= c.L * (1 - 1e-3)
+        each, full = changes(problem, 1e-3 * top, -1e-3 * top)
+        assert not sharp or [*each, full][i] >= [*c.L_i, c.L][i] * (1 - 1e-3)
 
 
 def test_curvature_of_the_nonconvex_loss():
@@ -120,16 +111,13 @@ def test_identical_functions(name):
 def test_single_samples_are_as_smooth_as_claimed(name):
     _, problem, c = smooth(name, l2=0.01)
     rng = np.random.default_rng(0)
-    largest = np.zeros(problem.m)
+    assert (c.cal_L_i * SLACK >= c.L_i).all()
     for _ in range(200):
         x = rng.normal(size=problem.d) * 0.1
         y = x + rng.normal(size=problem.d) * 0.01
         batch = rng.integers(0, problem.rows.min(), size=(problem.m, 1))
         change = problem.batch_gradients(x, batch) - problem.batch_gradients(y, batch)
-        ratio = np.linalg.norm(change, axis=1) / np.linalg.norm(x - y)
-        largest = np.maximum(largest, ratio)
-    assert (largest <= c.cal_L_i * SLACK).all()
-    assert (c.cal_L_i * SLACK >= c.L_i).all()
+        assert (np.linalg.norm(change, axis=1) <= c.cal_L_i * np.linalg.norm(x - y) * SLACK).all()
 
 
 def bowls(method=None, compressor=None, **members):

@@ -17,7 +17,7 @@ from mpisim.theory.compression import Groups
 from mpisim.theory.setting import GroupConstants, group_constants
 from mpisim.theory.smoothness import constants, matrices
 from mpisim.theory.tables import Case
-from tests.helpers import run_tables, set_up, table
+from tests.helpers import run_tables, table
 from tests.problems.support import RANGES, LocalStar, attach, constants_of, make_rows
 from tests.theory.support import setting
 
@@ -80,11 +80,7 @@ BY_HAND = [  # with L = 5, cal-L = 10, L_- = 4, L_+ = 5, max L_i = 7, max L_ij =
     (steps.marina(setting(8.0), 0.5, "permk"), 1 / (4 + 5 * 2), AB + " 4"),
     (steps.marina(pl(8.0), 1 / 3, "permk"), 1 / (4 + 5 * 4), AB + " 5 (PL)"),
     # 4/9 * 9 + 1/9 * 36 = 8
-    (
-        steps.marina(grouped([1, 3], [1, 2], [3, 0]), 0.5),
-        1 / (4 + 8**0.5),
-        AB + " 10",
-    ),
+    (steps.marina(grouped([1, 3], [1, 2], [3, 0]), 0.5), 1 / (4 + 8**0.5), AB + " 10"),
     (steps.marina(grouped([1, 3], [1, 2], [3, 0], pl), 0.5), 1 / 8, AB + " 11 (PL)"),
     # L_± of all is less
     (steps.marina(grouped([1, 1], [1, 1], [20, 20]), 0.5), 1 / 13, AB + " 4"),
@@ -127,18 +123,6 @@ def test_probabilities():
     assert steps.vr_marina_probability(1.0, 8, 2, 100) == 2 / 102
     assert steps.vr_marina_probability(1.0, 80, 2, 100) == 1 / 80
     assert steps.pp_marina_probability(2.0, 8, 3, 6) == 1 / 8
-
-
-def test_condition_of_an_experiment():
-    def run(step):
-        method, problem = {"name": "marina", "stepsize": step}, {"name": "logistic", "l2": 0.01}
-        bound = set_up(table(method, {"name": "randk", "k": 10}, problem=problem)).step
-        return bound.gamma, bound.source
-
-    smooth, pl = run("theory"), run({"theory": 1.0, "condition": "PL"})
-    assert "Theorem 2.1" in smooth[1] and "Theorem 2.2" in pl[1] and pl[0] < smooth[0]
-    assert run({"theory": 1.0, "condition": "nonconvex"}) == smooth
-    assert run({"theory": 2.0, "condition": "PL"}) == (2 * pl[0], f"2 x {pl[1]}")
 
 
 def test_an_omega_of_no_compressor_is_refused():

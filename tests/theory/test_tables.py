@@ -156,29 +156,33 @@ def test_there_is_no_theorem_about_clients_that_are_away(command):
     assert '"theory" is not allowed with fleet.simulate' in told
 
 
-def of_ef21(more):
-    return "compressor={ name = 'topk', k = 5 }", f"method={{ {more}, stepsize = 0.1 }}"
+def words_for(compressor, method):
+    return f"compressor={{ {compressor} }}", f"method={{ {method}, stepsize = 0.1 }}"
 
 
+TOPK, IDENTITY = "name = 'topk', k = 5", "name = 'identity'"
 THEOREM_6, DECAY = "Theorem 6 (EF21), start", "what follows is without method.weight_decay"
 PP_MARINA = "participants = 3, stepsize = { theory = 2.0, condition = 'PL' }"
+OF_PP_MARINA = (
+    *("problem.l2=0.01", "compressor={ name = 'randk', k = 10 }"),
+    f"method={{ name = 'pp-marina', {PP_MARINA} }}",
+)
+OF_PERMK = (
+    "problem={ name = 'quadratic', workers = 30, dimension = 10, noise = 0.3, lambda = 0.01 }",
+    "method={ name = 'marina', stepsize = 'theory' }",
+    "compressor={ name = 'permk', groups = 4 }",
+)
 REPORTS = [  # settings, what the report has, and what it has not
     # Theorem 6 is about messages up, full gradients, and g_i^0 = grad f_i(x^0)
-    (of_ef21("name = 'ef21'"), [THEOREM_6], [DECAY]),
-    (of_ef21("name = 'ef21', start = 'compressed'"), [], [THEOREM_6]),
-    (of_ef21("name = 'ef21-2way'"), [], [THEOREM_6]),
-    (of_ef21("name = 'ef21', weight_decay = 0.1"), [DECAY], []),
-    (
-        ("method={ name = 'vr-marina', batch = 0.1, stepsize = 0.1 }", "compressor.name=identity"),
-        *(["b' = 32,"], []),
-    ),
+    (words_for(TOPK, "name = 'ef21'"), [THEOREM_6], [DECAY]),
+    (words_for(TOPK, "name = 'ef21', start = 'compressed'"), [], [THEOREM_6]),
+    (words_for(TOPK, "name = 'ef21-2way'"), [], [THEOREM_6]),
+    (words_for(TOPK, "name = 'ef21', weight_decay = 0.1"), [DECAY], []),
     # a tenth of 320 samples
-    (of_ef21("name = 'ef21', batch = 0.1"), ["b' = 32,"], [THEOREM_6]),
+    (words_for(TOPK, "name = 'ef21', batch = 0.1"), ["b' = 32,"], [THEOREM_6]),
+    (words_for(IDENTITY, "name = 'vr-marina', batch = 0.1"), ["b' = 32,"], []),
     (
-        (
-            *("problem.l2=0.01", "compressor={ name = 'randk', k = 10 }"),
-            f"method={{ name = 'pp-marina', {PP_MARINA} }}",
-        ),
+        OF_PP_MARINA,
         [
             *("n = 5, d = 123, m = 320", "omega = 11.3", "zeta = 10", "p = 0.0487805, r = 3"),
             *("derived for PP-MARINA (PL)", "2 x theory", "f(x^0)        0.693147"),
@@ -188,11 +192,7 @@ REPORTS = [  # settings, what the report has, and what it has not
         ["nan", "none"],
     ),
     (
-        (
-            "problem={ name = 'quadratic', workers = 30, dimension = 10, noise = 0.3 }",
-            *("problem.lambda=0.01", "method={ name = 'marina', stepsize = 'theory' }"),
-            "compressor={ name = 'permk', groups = 4 }",
-        ),
+        OF_PERMK,
         [
             *("PermK paper, Table 1", "Theorem 2 (9)", "Lemma 14", "Lemma 16", "Theorem 10"),
             *("derived here", "4 groups of 7 to 8 workers", "theorem = permk"),
