@@ -1,14 +1,22 @@
-"""Trajectories of methods without local steps, coins and draws against plain NumPy loops."""
+"""Trajectories of methods without local steps, coins and draws against plain NumPy loops.
 
+And how long a round is to read.
+"""
+
+import sys
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 
+import mpisim
 from mpisim.core.rng import Draw, Streams
-from tests.helpers import loaded, run_tables, some_of, table
+from tests.helpers import loaded, run_tables, set_up, some_of, table
 from tests.methods.loops import Feedback, Loop, Markov, amsgrad, naive, near, plain, sign, top
 
+PACKAGE = f"{Path(mpisim.__file__).parent}/"
 ROUNDS, GAMMA, LAMBDA, N, WARMUP = 50, 0.01, 0.1, 5, 7
 
 
@@ -163,3 +171,40 @@ def test_table_2_bits(method):
     tables = table(method | {"stepsize": GAMMA}, {"name": "scaled-sign"}, workers=N, rounds=10)
     row = run_tables(tables).row
     assert row["bits_up"] == row["bits_down"] == N * (32 * d * T_1 + (32 + d) * (10 - T_1))
+
+
+MOST = 40  # functions of the package; a compiled one is one call, whatever it calls
+
+
+RANDK = {"name": "randk", "k": 5}
+
+
+@pytest.mark.parametrize("problem", ["nonconvex-loss", "quadratic"])
+def test_a_compressed_round_of_marina_enters_few_functions(problem):
+    """70 once. Fewer are less to read, to step through and to wait for."""
+    tables = table({"name": "marina", "p": 1e-9, "stepsize": 0.1}, RANDK, rounds=9)
+    if problem == "quadratic":
+        tables["problem"] = {"name": problem, "workers": 6, "dimension": 30, "noise": 0.3}
+    setup = set_up(tables)
+    for _ in range(3):
+        setup.state.step(0.1)
+    compiled = {
+        (module.__file__, name)
+        for title, module in list(sys.modules.items())
+        if title.startswith("mpisim.") and "__file__" in vars(module)
+        for name, value in vars(module).items()
+        if isinstance(value, Dispatcher) and value.__module__ == title
+    }
+    entered = set()
+
+    def note(frame, event, argument):
+        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
+            entered.add((frame.f_code.co_filename, frame.f_code.co_qualname))
+
+    sys.setprofile(note)
+    try:
+        setup.state.step(0.1)
+    finally:
+        sys.setprofile(None)
+    names = sorted(f"{file.removeprefix(PACKAGE)}: {name}" for file, name in entered - compiled)
+    assert len(names) <= MOST, "\n".join(names)
