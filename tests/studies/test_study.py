@@ -102,29 +102,28 @@ def test_every_grid_is_read(scale):
                 assert points
 
 
-def test_a_new_study_runs_as_it_is(tmp_path, monkeypatch, command):
+def test_a_new_study_runs(tmp_path, monkeypatch, command):
+    """All scales of a grid have one folder, from which the figure is drawn: paper's is refused."""
     monkeypatch.chdir(tmp_path)
     study = "study", "papers/mine"
     assert "mpisim study papers/mine fig1" in command("new", *study)
+    assert "papers/mine: exists already" in command("new", *study, code=2)
+    grid, figures = Path("papers/mine/fig1.toml"), Path("papers/mine/figures.py")
+    figures.write_text(figures.read_text().replace("run.rounds=2000", "sweep.folder=logs/big"))
     assert "never run" in command(*study)
+    line = command(*study, "fig1", "--scale", "paper", code=2)
+    assert "fig1, scale paper: sweep.folder: 'logs/big' is not allowed; it must be 'logs/" in line
+    assert not Path("logs").exists()
     assert "mine-fig1: 2 hold\n" in command(*study, "fig1")
     assert Path("figures/mine-fig1.png").stat().st_size > 10_000
     assert "drawn, 2 hold; 10 of 10 runs done" in command(*study)
-    assert "papers/mine: exists already" in command("new", *study, code=2)
-    grid, figures = Path("papers/mine/fig1.toml"), Path("papers/mine/figures.py")
     grid.write_text(grid.read_text() + "multiples = [0.25, 1.0]\n")
     output = command(*study, "fig1")
     assert "10 of them complete before" in output and "mine-fig1: 2 not decided\n" in output
     claims = Path("figures/mine-fig1.claims.json")
     assert "edge of the grid" in claims.read_text()
-    # claims that cannot be read: the study is listed all the same
-    claims.write_text('[{"claim": "a", "holds": true}]')
+    claims.write_text('[{"claim": "a", "holds": true}]')  # the study is listed all the same
     assert "drawn by an older version, draw it again; 15 of 15 runs" in command(*study)
-    # all scales of a grid have one folder: the figure is drawn from it, whichever has run last
-    figures.write_text(figures.read_text().replace("run.rounds=2000", "sweep.folder=logs/big"))
-    line = command(*study, "fig1", "--scale", "paper", code=2)
-    assert "fig1, scale paper: sweep.folder: 'logs/big' is not allowed; it must be 'logs/" in line
-    assert not Path("logs/big").exists()
 
 
 @needs_mpirun
