@@ -53,8 +53,8 @@ def changed(archive, tmp_path, monkeypatch):
             files = {one: file.read(one) for one in file.namelist()}
         files[name] = content(files.get(name, b""))
         if fitting:
-            digests = {n: hashlib.sha256(data).hexdigest() for n, data in files.items()}
-            lines = [f"{digests[n]}  {n}\n" for n in files if n != MANIFEST]
+            digests = [(hashlib.sha256(data).hexdigest(), n) for n, data in files.items()]
+            lines = [f"{digest}  {n}\n" for digest, n in digests if n != MANIFEST]
             files[MANIFEST] = "".join(lines).encode()
         with zipfile.ZipFile("changed.zip", "w") as file:
             for one, data in files.items():
@@ -91,12 +91,11 @@ def test_it_describes_itself(archive):
 
 def test_pytorch_is_installed_from_its_own_index(monkeypatch):
     """PyPI has no such version, and another build may have other bits."""
-    some = [SimpleNamespace(name="torch", version=f"2.13.0{more}") for more in ("+cpu", "")]
-    for torch in some:
+    index = "--extra-index-url https://download.pytorch.org/whl/cpu"
+    for version, first in (("2.13.0+cpu", [index]), ("2.13.0", [])):
+        torch = SimpleNamespace(name="torch", version=version)
         monkeypatch.setattr(artifact.metadata, "distributions", lambda one=torch: [one])
-        lines = artifact._lock().splitlines()
-        index = ["--extra-index-url https://download.pytorch.org/whl/cpu"] * (torch is some[0])
-        assert lines[2:] == [*index, f"torch=={torch.version}"]
+        assert artifact._lock().splitlines()[2:] == [*first, f"torch=={version}"]
 
 
 @pytest.mark.parametrize(

@@ -19,17 +19,14 @@ def best(make_log):
     """
 
     def one(curves, statuses=(), **how):
-        logs = [
-            make_log(
-                seed=seed,
-                stepsize=f"{{ theory = {step}.0 }}",
-                columns={"grad_norm_sq": y},
-                attrs={"status": dict(statuses).get((step, seed), "done")},
-            )
-            for step, ys in curves.items()
-            for seed, y in enumerate(ys, 1)
-        ]
-        (steps,) = best_steps(map(read, logs), ROUNDS, **how)
+        logs = []
+        for step, ys in curves.items():
+            for seed, y in enumerate(ys, 1):
+                attrs = {"status": dict(statuses).get((step, seed), "done")}
+                columns, theory = {"grad_norm_sq": y}, f"{{ theory = {step}.0 }}"
+                path = make_log(seed=seed, stepsize=theory, columns=columns, attrs=attrs)
+                logs.append(read(path))
+        (steps,) = best_steps(logs, ROUNDS, **how)
         return steps
 
     return one

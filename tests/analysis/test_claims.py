@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from mpisim.analysis import claims as api
-from mpisim.analysis.claims import Claim, Evidence, Verdict, compare, state
+from mpisim.analysis.claims import Claim, Evidence, Verdict, compare, judging, state
 from mpisim.analysis.claims.judging import again, by_chance, interval, judged, moved_by, sensitivity
 from mpisim.analysis.curves import GRADIENT, Axis
 from mpisim.core.errors import InputError
@@ -32,11 +32,7 @@ def make(make_log):
 @pytest.fixture
 def curve(make):
     """curve(y, seed): a log with these values of |grad f(x^k)|^2."""
-
-    def one(y, seed=1):
-        return make(0, seed, rounds=len(y) - 1, columns={"grad_norm_sq": np.asarray(y)})
-
-    return one
+    return lambda y, seed=1: make(0, seed, rounds=len(y) - 1, columns={"grad_norm_sq": y})
 
 
 @pytest.mark.parametrize(
@@ -192,6 +188,9 @@ def test_row_0_and_framing_stand_beside(make):
     others = result.numbers["other_costs"]
     assert others["row 0"]["0.1"]["ratios"] == [2.0] * 3
     assert others["framing"]["0.1"]["ratios"] == pytest.approx([12 / 52] * 3)
+    rounds = compare("", *sides, ROUNDS, targets=(0.1,))
+    both = judging.with_costs(result, "framing", rounds).numbers["other_costs"]
+    assert both == others | {"framing": rounds.numbers["by_target"]}
     claim = state("", "they say", "", [result])
     assert moved_by(claim) == ["without row 0"] and api.firmness([claim]) == "0 of 1 firm"
     assert sensitivity([claim, claim])["without row 0"] == (2, 0)
@@ -265,16 +264,14 @@ def test_targets_are_shares_of_the_start_of_each_seed(curve):
 
 
 def test_chance_decides_one_in_20_and_one_in_12_of_second_looks():
-    def of(*ratios, fewest=5):
-        return api.of_seeds("", ratios, "fewer", fewest)
-
-    claims = [state("", "", "", [of(*range(1, 6)), of(*range(1, 11)), of(2, 3, 4), of(5)])]
+    ratios = range(1, 6), range(1, 11), (2, 3, 4), (5,)
+    claims = [state("", "", "", [api.of_seeds("", some, "fewer", 5) for some in ratios])]
     several = api.comparisons(claims)
     assert len(several) == 4 and by_chance(several) == pytest.approx(1 / 20 + 1 / 12)
 
 
 def test_a_value_at_a_cost_is_the_median_of_the_last_tenth(curve):
-    log = curve([*np.full(80, 2.0), *np.full(10, 5.0), *np.arange(1.0, 11.0)])
+    log = curve(np.r_[np.full(80, 2.0), np.full(10, 5.0), np.arange(1.0, 11.0)])
     assert [api.value_at(log, GRADIENT, ROUNDS, k) for k in (99, 50)] == [5.5, 2.0]
     assert np.isnan(api.value_at(log, GRADIENT, ROUNDS, 0))  # row 0 alone
 
@@ -292,9 +289,7 @@ def test_json_and_back(tmp_path, make):
     assert [claim["verdict"] for claim in content[:6]] == ["holds", *map(str, Verdict)]
     stored = api.read(path)
     assert stored == [*claims, old] and api.claim_again(stored[-1]) == mixed
+    counts = "1 holds, 1 does not hold, 1 crosses, 1 tie, 1 not decided"
     text = api.table("x", claims)
-    assert text.startswith(
-        "x: 1 holds; of this project 1 holds, 1 does not hold, 1 crosses, 1 tie, 1 not decided"
-        '\n\na: "we see"\n  holds'
-    )
+    assert text.startswith(f'x: 1 holds; of this project {counts}\n\na: "we see"\n  holds')
     assert "  does not hold  does not hold it: 0.5 times" in text

@@ -165,9 +165,8 @@ def test_table(make, rows, command):
     path = make(144)
     show = path, "--target", "grad_norm_sq=0.5"  # met after 7 rounds
     text = command("show", *show)
-    assert "2.24" in text and text.endswith(
-        "the bits sent by MARINA + RandK (K = 10); --framing includes it\n"
-    )
+    end = "the bits sent by MARINA + RandK (K = 10); --framing includes it\n"
+    assert "2.24" in text and text.endswith(end)
     assert "\n\nframing adds 45%" in command("show", *show, "--markdown")
     assert "% framing adds 45" in command("show", *show, "--latex")
     text = command("show", *show, "--framing")

@@ -9,7 +9,7 @@ import pytest
 
 from mpisim.analysis import style
 from mpisim.analysis.api import plot
-from mpisim.analysis.curves import Axis, over_seeds, points
+from mpisim.analysis.curves import Axis, Epochs, over_seeds, points
 from mpisim.analysis.plot import draw_bars, per_round
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read, read_all
@@ -78,6 +78,12 @@ def test_points_that_cannot_be_shown_are_left_out(make_log):
     log = read(make_log(rounds=5, columns={"grad_norm_sq": values}))
     assert points(log, ROUND, Y)[0].tolist() == [0, 5]
     assert points(log, ROUND, Axis("grad_norm_sq", False))[0].tolist() == [0, 1, 3, 5]
+
+
+def test_epochs(make_log):
+    """8,120 gradients a round, of five workers with 200 rows each."""
+    epochs = Epochs("oracle_calls", log=False, text="epochs").values(read(make_log()))
+    assert epochs == pytest.approx(8.12 * np.arange(1, 52))
 
 
 def test_a_mean_is_over_seeds_alone(make_log):

@@ -143,8 +143,8 @@ def test_nobody_is_slower_than_the_slowest(keys, monkeypatch):
         *np.zeros((2, rows), bool),
     )  # fmt: skip
     limit, c = fleet.deadline or np.inf, fleet.clients(np.arange(n))
-    each = [column[:, None] for column in (c.factor, c.latency, c.up, c.down)]
-    taken = server + each[0] * computing + 2 * each[1] + up / each[2] + 3e4 / each[3]
+    factor, latency, up_rate, down_rate = (a[:, None] for a in (c.factor, c.latency, c.up, c.down))
+    taken = server + factor * computing + 2 * latency + up / up_rate + 3e4 / down_rate
     key = [fleet.seed, int(purpose_key("fleet/presence"))]
     at = [np.random.Philox(key=key, counter=[0, 0, i, 0]).random_raw(rows) for i in range(n)]
     u = (np.array(at) >> np.uint64(11)) * 2.0**-53

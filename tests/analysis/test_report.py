@@ -35,9 +35,9 @@ MODELLED = ["seconds@10mbit", "seconds@100mbit", "seconds@1gbit"]
 def write(tmp_path):
     """write(*flags): the page about the logs that were made, and its data."""
 
-    def page(*flags, code=0):
+    def page(*flags):
         out = tmp_path / "page" / "report.html"
-        assert main(["plot", str(tmp_path), "-o", str(out), *flags]) == code
+        assert main(["plot", str(tmp_path), "-o", str(out), *flags]) == 0
         text = out.read_text()
         [data] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text)
         return text, json.loads(data)
@@ -56,12 +56,11 @@ def test_curves_are_those_of_plot(make_log, write):
     assert [axis["key"] for axis in data["y"]] == ["grad_norm_sq", "loss", "mean_grad_norm_sq"]
     modelled = ModelledSeconds("seconds", True, links=parse("100mbit"))
     for x in (Axis("bits_up", log=True), Axis("round", log=False), modelled):
-        key = "seconds@100mbit" if x.name == "seconds" else x.name
+        key = "seconds@100mbit" if x is modelled else x.name
         full, shown = over_seeds(logs, x, Axis("loss", log=True)), curve["points"][key]["loss"]
         assert len(shown["x"]) <= MOST + 2 and shown.keys() == {"x", "y", "low", "high"}
-        for end in (0, -1):
-            for name in shown:
-                assert shown[name][end] == pytest.approx(getattr(full, name)[end], rel=1e-4)
+        for name, end in product(shown, (0, -1)):
+            assert shown[name][end] == pytest.approx(getattr(full, name)[end], rel=1e-4)
         assert np.interp(shown["x"], full.x, full.y) == pytest.approx(shown["y"], rel=1e-3)
 
 

@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-from time import monotonic
 
 import h5py
 import numpy as np
@@ -35,8 +34,8 @@ def test_says_who_lies_and_what_the_server_does(tmp_path):
     tables = table({"name": "gd", "stepsize": 0.1}, rounds=1)
     tables["server"] = {"aggregate": "median", "buckets": 2}
     tables["attack"] = {"name": "sign-flip", "share": 0.34}
-    run_tables(tables, tmp_path / "x.h5")
-    text = show_text(tmp_path / "x.h5")
+    run_tables(tables, log := tmp_path / "x.h5")
+    text = show_text(log)
     assert re.search("^server +median, buckets = 2$", text, re.M)
     assert re.search("^attack +sign-flip, share = 0.34; f is over the good workers$", text, re.M)
 
@@ -66,14 +65,12 @@ def test_the_parts_of_a_real_run_add_up(tmp_path):
     marina = {"name": "marina", "stepsize": 0.1, "p": 0.5}
     tables = table(marina, sends_before_round_0, problem=logistic)
     for resumed in (False, True):
-        start = monotonic()
         tables["run"]["rounds"] = 30 if resumed else 20
         run_tables(tables, log, resume=resumed)
-        wall, attrs = monotonic() - start, read(log).attrs
+        attrs = read(log).attrs
         parts = elapsed(show_text(log))
         assert parts["rest"] == 0 and min(parts.values()) >= 0
         assert sum(parts.values()) == pytest.approx(attrs["seconds_elapsed"], abs=3e-3)
-        assert 0 < attrs["seconds_elapsed"] < wall
         method = read(log).column("seconds")
         before = method[read(log).columns["round"] == 20][0] if resumed else 0.0
         assert attrs["seconds_before"] == pytest.approx(before, abs=1e-9)
@@ -102,10 +99,8 @@ def folder(make_log):
 def rows(folder, command):
     """rows(*flags): those of the folder."""
 
-    def read(*flags):
-        return list(csv.DictReader(io.StringIO(command("show", folder, "--csv", *flags))))
-
-    return read
+    show = "show", folder, "--csv"
+    return lambda *flags: list(csv.DictReader(io.StringIO(command(*show, *flags))))
 
 
 def test_rows_have_what_varies_and_how_runs_ended(rows):

@@ -1,14 +1,11 @@
 """CD-Adam's figures: real short runs on the sample, and logs by hand; no PyTorch is needed."""
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mpisim.analysis.study import find
-from mpisim.runs.experiment import parse
-from mpisim.runs.log.reader import Log, read
+from mpisim.runs.log.reader import read
 from run.cdadam import logistic
 from tests.helpers import run_tables, table
 
@@ -103,50 +100,3 @@ def test_what_does_not_hold(logs, place, verdict, curves):
         curves = curves | {"amsgrad": lambda share: np.where(share > 0.01, 1e-3, 1.0)}
     result = verdicts(logistic.fig2(like_the_paper(logs, **curves)))
     assert result[place[0]][place[1]] == verdict
-
-
-D, N, EPOCHS = 1000, 8, 11
-RATES = {"cd-adam": 0.10, "amsgrad": 0.10, "1bit-adam": 0.11, "ef21-2way": 0.05}
-
-
-def log_of(method, rate):
-    """A log whose loss falls by e^-rate in each of 10 rounds, all rounds logged."""
-    rounds = np.arange(EPOCHS)
-    loss, warm = np.exp(-rate * rounds), 2 if method == "1bit-adam" else 0
-    message = {"amsgrad": 32 * D, "ef21-2way": 60 * 16}.get(method, 32 + D)
-    bits = N * np.cumsum([0, *np.where(rounds[:-1] < warm, 32 * D, message)])
-    table = {
-        "problem": {"name": "torch", "workers": N},
-        "method": {"name": method, "stepsize": 0.1, "batch": 16},
-        "compressor": {"name": "identity" if method == "amsgrad" else "scaled-sign"},
-        "run": {"rounds": EPOCHS - 1},
-    }
-    columns = {"round": rounds, "loss": loss, "test_accuracy": 1 - 0.9 * loss}
-    columns |= {"grad_norm_sq": loss**2, "bits_up": bits, "bits_down": bits}
-    for name, pi in (("up", 0.65), ("up_max", 0.7), ("down", 0.35), ("code", 0.4)):
-        columns[f"pi_{name}"] = np.append(np.nan, np.full(EPOCHS - 1, pi))
-    attrs = {"method": method, "workers": N, "dimension": D, "method_warmup": 2, "seed": 1}
-    attrs |= {"stepsize": 0.1, "status": "done"}
-    return Log(Path(method), attrs, columns, {"rows": np.full(N, 250)}, {}, parse(table).table)
-
-
-def test_the_bits_saved_are_judged_along_the_curve():
-    runs = [log_of(method, rate) for method, rate in RATES.items()]
-    amsgrad, one_bit, pi = find("cdadam-fig1")[1].claims(runs)
-    result = amsgrad.evidence[0].numbers["by_target"]
-    assert [*result] == ["0.9", "0.8", "0.7", "0.6", "0.5", "0.4"]  # exp(-1): where they end
-    ratios = [one["median"] for one in result.values()]
-    assert ratios == pytest.approx([32 * D / (32 + D)] * 6, rel=1e-9)
-    assert "around 32 at 6 of 6 levels" in amsgrad.evidence[0].measured
-    assert amsgrad.verdict == "holds" and "around 32x" in amsgrad.quote
-    assert [one.where for one in amsgrad.evidence] == ["training loss", "test error", "all rounds"]
-    assert pi.verdict == "holds" and "lost, workers: 0.650 to 0.650" in pi.measured
-    rounds = -np.log(0.4) / 0.11  # of 1-bit Adam
-    wanted = (2 * 32 * D + (rounds - 2) * (32 + D)) / (-np.log(0.4) / 0.10 * (32 + D))
-    levels = one_bit.evidence[0].numbers["by_target"]
-    assert levels["0.4"]["median"] == pytest.approx(wanted, rel=1e-9)
-    # In its warm-up 1-bit Adam sends what AMSGrad does, so 5 cannot be all along the curve.
-    assert levels["0.9"]["median"] > 25 and one_bit.verdict == "does not hold"
-    full = one_bit.evidence[-1]
-    assert full.numbers["median"] == pytest.approx((2 * 32 * D + 8 * (32 + D)) / (10 * (32 + D)))
-    assert full.verdict == "does not hold" and not full.counts  # 7.2: not within 25% of 5

@@ -1,7 +1,5 @@
 """The study of fleets: its quadratic against dense matrices, and its verdicts on known seconds."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,7 @@ from mpisim.analysis.claims import Evidence, Verdict, on_seconds, state
 from mpisim.analysis.claims.judging import claim_again
 from mpisim.problems.base import PROBLEMS
 from mpisim.runs.log.reader import read
-from run.fleet.times import Times, ahead, by_step, rivals
+from run.fleet.times import Times, ahead, rivals
 from run.fleet.winners import first_of
 from run.netlab import fleet
 from tests.problems.support import constants_of
@@ -69,16 +67,6 @@ def test_who_is_ahead():
     assert len(ahead("US", fast, two).numbers["ratios"]) == 2
 
 
-def test_a_multiple_of_the_theory_step_is_one_step(make_log):
-    """Seeds split the data, so theory steps differ: the best seed was taken for the best step."""
-    runs = []
-    for seed, step in product((1, 2), (4.0, 2.0, 8.0)):
-        of = {"stepsize": f"{{ theory = {step} }}", "attrs": {"stepsize": step + seed / 10}}
-        runs.append(read(make_log(seed=seed, **of)))
-    steps = [[log.config["method"]["stepsize"]["theory"] for log in of] for of in by_step(runs)]
-    assert steps == [[2.0] * 2, [4.0] * 2, [8.0] * 2]
-
-
 def test_a_cell_of_the_map_is_decided_against_all_others():
     """Two draws in five on another side, and medians 1% apart, decide nothing."""
     fast = Times("fedavg", dict.fromkeys(range(5), 1.0), 5)
@@ -95,17 +83,17 @@ def test_a_cell_of_the_map_is_decided_against_all_others():
 def test_seconds_of_more_ranks_than_cores_decide_nothing(make_log):
     """What was measured stays, and nobody who judges the record again takes it for a verdict."""
 
-    def cases(**attrs):
+    def claims(**attrs):
         log = read(make_log(attrs=attrs))
-        return [fleet.Seconds(case, 1.0, 1.02, [log]) for case in fleet.CASES]
+        return list(fleet.claims([fleet.Seconds(case, 1.0, 1.02, [log]) for case in fleet.CASES]))
 
-    assert [claim.verdict for claim in fleet.claims(cases())] == ["holds", "holds"]
-    for claim in fleet.claims(cases(oversubscribed=1)):
+    assert [claim.verdict for claim in claims()] == ["holds", "holds"]
+    rough = claims(oversubscribed=1)
+    for claim in rough:
         assert claim.verdict == "not decided" and "more ranks than cores" in claim.measured
         assert {one.verdict for one in claim.evidence} == {"not decided"}
         assert claim_again(claim) == claim
-    one = next(fleet.claims(cases(oversubscribed=1))).evidence[0]
-    assert one.measured == "1.02 s for 1.00 s, +2.0%"
+    assert rough[0].evidence[0].measured == "1.02 s for 1.00 s, +2.0%"
     logs = [read(make_log(attrs={"oversubscribed": 1}))]
     compared = state("", "", "", [Evidence("", "", HOLDS, {"by_target": {}}, word="fewer")])
     assert not on_seconds(compared, logs).evidence

@@ -1,22 +1,17 @@
 """The studies of MARINA, PermK and DASHA: logs and eigenvalues by hand."""
 
 import json
-from itertools import product
 
 import numpy as np
 import pytest
-import tomli_w
 
-from mpisim.analysis.claims import Evidence, Verdict
 from mpisim.analysis.study import complete_logs
 from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange
-from mpisim.runs.log.reader import read
 from run.dasha import figures
 from run.dasha.figures import BITS as SENT
 from run.dasha.figures import best, up_to
-from run.permk import comparison, measure_mg, mg, table5
-from tests.studies.conftest import ROUNDS
+from run.permk import measure_mg, mg
 
 
 def test_the_last_sweep_says_what_is_drawn(make_log, tmp_path):
@@ -86,42 +81,6 @@ def test_mg_against_dense_eigenvalues(need_data, tmp_path):
         assert result[mg.INFERRED]["L_pm"][seed - 1] == pytest.approx(apart, rel=1e-6)
 
 
-def table5_logs(make_log, first, seeds):
-    """{p: ratio at 10}, falling as 1 / k; the run of 900 rounds has rows each 100.
-
-    Seed s has s times this ratio, if not of p = 0.9.
-    """
-    every = []
-    for (p, base), seed, (rounds, apart) in product(first.items(), seeds, ((10, 10), (900, 100))):
-        k = np.arange(apart, rounds + 1, apart)
-        plus = 10 * base * (1 if p == 0.9 else 1 + seed / 100) / k
-        columns = {"adaptive_L_plus_sq": 4 * plus, "adaptive_L_pm_sq": 0 * plus + 4}
-        columns = {name: np.append(np.nan, values) for name, values in columns.items()}
-        columns |= {"round": np.append(0, k), "loss": np.ones(len(k) + 1)}
-        tables = {
-            "problem": {"name": "autoencoder", "homogeneity": p},
-            "method": {"name": "marina", "stepsize": 0.001},
-            "compressor": {"name": "permk"},
-            "run": {"rounds": rounds, "seed": seed},
-        }
-        attrs = {"config": tomli_w.dumps(tables), "seed": seed}
-        every.append(read(make_log(rounds=len(k), columns=columns, attrs=attrs)))
-    return every
-
-
-def test_claims(make_log, any_grid):
-    def judged(largest):
-        return list(table5.claims(table5_logs(make_log, {0.9: largest, 0.0: 20.0}, range(1, 6))))
-
-    claims = judged(200.0)
-    assert [claim.verdict for claim in claims] == ["holds"] * 3
-    assert [len(claim.evidence) for claim in claims] == [2, 4, 1]
-    mean = 2000 / (10 * 300 * 600 * 900) ** 0.25
-    assert claims[-1].evidence[0].numbers["ratios"] == pytest.approx([mean / 10] * 5)
-    assert "t = 300: 6.67 (paper 9.96)" in claims[0].evidence[0].measured
-    assert [claim.verdict for claim in judged(2.0)] == ["holds", "does not hold", "does not hold"]
-
-
 # By step: the rate of |grad f|^2, and that of f. The largest ends on a plateau of f: its gradient
 # vanishes first.
 RATES = {
@@ -130,13 +89,26 @@ RATES = {
 }
 
 BOTH = figures.DASHA, figures.MARINA
+ROUNDS = np.arange(51)
 BITS = 5 * 320 * np.maximum(ROUNDS - 1, 0)
 
 
 @pytest.fixture
-def logs(by_step):
-    """A function that writes the logs of both methods, DASHA's with ``bits_up``."""
-    return lambda bits_up=BITS: by_step(RATES, first=0.25, columns={"dasha": {"bits_up": bits_up}})
+def logs(make_log, tmp_path):
+    """A function that writes the logs of both methods, DASHA's with ``bits_up``, and no others."""
+
+    def make(bits_up=BITS):
+        for before in tmp_path.glob("*.h5"):
+            before.unlink()
+        for method, steps in RATES.items():
+            for step, (gradient, loss) in steps.items():
+                columns = {"grad_norm_sq": np.exp(-gradient * ROUNDS)}
+                columns |= {"loss": 0.25 * np.exp(-loss * ROUNDS)}
+                columns |= {"bits_up": bits_up} if method == "dasha" else {}
+                make_log(method, stepsize=step, columns=columns, attrs={"stepsize": step})
+        return complete_logs(tmp_path)[0]
+
+    return make
 
 
 def test_the_best_step_is_the_one_by_f(logs):
@@ -165,19 +137,3 @@ def test_an_uncompressed_round_is_seen(logs, extra):
     assert compressed.verdict == "holds"
     *_, compressed = figures.fig1(logs(bits + extra * (ROUNDS > 30)))
     assert compressed.verdict == "does not hold"
-
-
-def saved(seeds, by_target):
-    """A comparison on record with these ratios and bounds."""
-    table = {t: {"ratios": ratios, "bounds": bounds} for t, (ratios, bounds) in by_target.items()}
-    numbers = {"seeds": seeds, "of": "f(x^0)", "first": 0.1, "by_target": table, "fewest": 1}
-    return Evidence("", "", Verdict.HOLDS, numbers, word="fewer")
-
-
-def test_gains_are_judged_at_every_target():
-    """Larger at first and smaller in the end: at one target alone that could not cross."""
-    low = saved([1, 2, 3], {"0.1": ([2.0] * 3, [0] * 3), "0.01": ([2.0] * 3, [0] * 3)})
-    high = saved([3, 2], {"0.1": ([5.0, 4.0], [0, 0]), "0.01": ([1.0, 1.0], [0, 0])})
-    one = comparison.of_gains("", low, high)
-    assert one.verdict is Verdict.CROSSES and one.numbers["seeds"] == [2, 3]
-    assert one.numbers["by_target"]["0.1"]["ratios"] == [2.0, 2.5]

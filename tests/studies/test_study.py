@@ -20,7 +20,6 @@ from mpisim.problems.data import find as data_sets
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import read
 from mpisim.runs.sweep.points import Point
-from run.byzantine import figures as byzantine
 from run.marina import fig1
 from tests.comm.jobs import mpirun, needs_mpirun
 from tests.helpers import some_of, table
@@ -81,7 +80,6 @@ def test_make_asks_the_study_for_ranks(command, monkeypatch):
         (("svmguide3", "splice"), "saq", "fig4", "2\n"),
         (("svmguide3", "splice"), "saq", "seconds --scale paper", "6\n"),
         (("svmguide3", "a9a", "covtype"), "saq", "table2 --scale paper", ""),
-        (("svmguide3", "a9a"), "saq", "code-fig4", ""),
         ((), "saq", "fig3", ""),  # a measurement
         (("mushrooms",), "marina", "fig1", ""),
     ):
@@ -124,6 +122,8 @@ def test_a_new_study_runs(tmp_path, monkeypatch, command):
     assert "edge of the grid" in claims.read_text()
     claims.write_text('[{"claim": "a", "holds": true}]')  # the study is listed all the same
     assert "drawn by an older version, draw it again; 15 of 15 runs" in command(*study)
+    grid.write_text('[problem]\nname = "quadratic"\n')  # no method, and another folder
+    assert "drawn by an older version, draw it again; never run" in command(*study)
 
 
 @needs_mpirun
@@ -171,18 +171,14 @@ def test_a_figure_of_two_grids(made, monkeypatch, command):
     assert len(found) == 2 and left == ["logs/mine/timed: no complete log of a run there"]
 
 
-def test_a_signal_ends_a_figure_of_several_grids():
-    class Fake(Grid):
-        def complete(self, job):
-            return [Point(self.file, "", {}, "", self.file)]
-
-        def folder(self, study):
-            return study / self.file
+def test_a_signal_ends_a_figure_of_several_grids(monkeypatch):
+    """Each of these grids has one point, which ends as the grid's file says."""
+    monkeypatch.setattr(Grid, "complete", lambda grid, _: [Point("", "", {}, "", grid.file)])
+    monkeypatch.setattr(Grid, "folder", lambda grid, study: study / grid.file)
 
     def completed(*statuses):
-        grids = Grids([Fake(status) for status in statuses])
-        points = grids.complete(Job(Path("mine"), "quick", OneProcess()))
-        return [point.status for point in points]
+        job = Job(Path("mine"), "quick", OneProcess())
+        return [point.status for point in Grids([Grid(one) for one in statuses]).complete(job)]
 
     assert completed("done", "diverged", "done") == ["done", "diverged", "done"]
     assert completed("done", "interrupted", "done") == ["done", "interrupted"]
@@ -215,30 +211,6 @@ def test_a_line_of_two_settings_is_one_line(make_log):
     both = r"RandK \(K = 1\) \(.*\.h5\) and RandK \(K = 30\) \(.*\.h5\)"
     with pytest.raises(InputError, match=rf"^sample, MARINA: has two settings, {both}; "):
         lines.draw(logs)
-
-
-def test_a_line_survives_an_attack_with_one_step_for_all_seeds(monkeypatch):
-    """A step with which a seed diverged or rises does not count; where one is missing it may."""
-    falls = np.exp(-0.1 * np.arange(101))
-    rises = np.append(falls, np.full(20, 5.0))
-
-    config = {"problem": {"data": "a9a"}, "attack": {"name": "ipm"}}
-
-    def claim(*runs):
-        every = []
-        for step, seed, status, y in runs:
-            attrs = {"seed": seed, "stepsize": step, "status": status}
-            every.append(SimpleNamespace(config=config, attrs=attrs, column=lambda _, y=y: y))
-        done = sum(run[2] == "done" for run in runs)
-        monkeypatch.setattr(byzantine, "diverged", lambda _: every[done:])
-        return byzantine.reaches(Line("mine", "k", {}), every[:done]).verdict
-
-    first, second = (1.0, 1, "done", falls), (1.0, 2, "done", falls)
-    assert claim(first, second) == "holds"
-    assert claim(first, (1.0, 2, "done", rises)) == "does not hold"
-    assert claim(first, (2.0, 2, "done", falls)) == "not decided"
-    other = [(2.0, seed, "done", rises) for seed in (1, 2)]
-    assert claim(first, *other, (1.0, 2, "diverged", falls)) == "does not hold"
 
 
 @pytest.mark.real
