@@ -100,6 +100,16 @@ def test_every_grid_is_read(scale):
                 assert points
 
 
+def test_other_data_takes_its_place(monkeypatch):
+    from mpisim.problems.torch import samples
+
+    study, figure = find("cdadam-fig9")
+    for there, used in ((True, "cifar10-part"), (False, "generated")):
+        monkeypatch.setattr(samples, "available", lambda name, t=there: t or name == "generated")
+        _, grid, gone = figure.source.points(study.folder, "quick")
+        assert {point["problem"]["data"] for point in grid} == {used} and not gone
+
+
 def test_a_new_study_runs(tmp_path, monkeypatch, command):
     """All scales of a grid have one folder, from which the figure is drawn: paper's is refused."""
     monkeypatch.chdir(tmp_path)
