@@ -47,6 +47,8 @@ def test_means_and_deviations_over_seeds(logs, rows):
         assert float(marina[f"{name}_deviation"]) == pytest.approx(values.std(ddof=1))
     assert (diana["runs"], diana["reached"], diana["round"]) == ("1", "0", "")
     assert float(diana["worst_end"]) == pytest.approx(np.exp(-2.5))
+    marina, _ = rows(*logs, "--target", "grad_norm_sq=1e-5")
+    assert float(marina["worst_end"]) == pytest.approx(np.exp(-5))
 
 
 def test_equal_values_deviate_by_0():
