@@ -164,7 +164,7 @@ def test_a_label_has_what_differs(make_log, logs, names):
 
 @pytest.mark.parametrize(
     ("more", "apart"),
-    [("schedule = { at = [0.2], factor = 0.1 }", 1), ("warmup = 0.13", 1), ("warmup = 5", 0)],
+    [("schedule = { at = [0.2], factor = 0.1 }", 1), ("warmup = 0.13", 1), ("warmup = 5.0", 0)],
 )
 def test_shares_of_the_rounds_make_the_rounds_a_setting(make_log, more, apart):
     """A step that drops after a fifth of the rounds drops elsewhere in a longer run."""
