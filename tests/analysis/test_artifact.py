@@ -24,20 +24,16 @@ def archive(tmp_path_factory):
         patch.chdir(folder)
         assert main(["new", "study", "papers/mine"]) == 0
         grid = Path("papers/mine/fig1.toml")
-        grid.write_text(grid.read_text().replace("rounds = 200", "rounds = 60"))
+        grid.write_text(grid.read_text().replace("rounds = 200", "rounds = 30"))
         assert main(["artifact", "papers/mine"]) == 2  # nothing is on record
         assert main(["study", "papers/mine", "fig1", "--record"]) == 0
         record = Path("papers/mine/results/fig1.quick.provenance.json")  # on any machine
         record.write_text(re.sub(r'"seconds": [\d.]+', '"seconds": 1.0', record.read_text()))
         assert main(["artifact", "papers/mine"]) == 0
-        first = Path("mine.zip").read_bytes()
-        assert main(["artifact", "papers/mine"]) == 0
-        assert Path("mine.zip").read_bytes() == first
         patch.chdir("papers/mine")
         for _ in range(2):  # in the folder itself: the first one is no part of the second
             assert main(["artifact", "."]) == 0
-        with zipfile.ZipFile("mine.zip") as file:
-            assert "mine/mine.zip" not in file.namelist()
+        assert Path("mine.zip").read_bytes() == (folder / "mine.zip").read_bytes()
         Path("mine.zip").unlink()
         patch.chdir(folder)
         grid.write_text(grid.read_text().replace('"plugin.py"', '"../plugin.py"'))
@@ -57,8 +53,8 @@ def changed(archive, tmp_path, monkeypatch):
             files = {one: file.read(one) for one in file.namelist()}
         files[name] = content(files.get(name, b""))
         if fitting:
-            digests = {n: hashlib.sha256(data).hexdigest() for n, data in files.items()}
-            lines = [f"{digests[n]}  {n}\n" for n in files if n != MANIFEST]
+            digests = [(hashlib.sha256(data).hexdigest(), n) for n, data in files.items()]
+            lines = [f"{digest}  {n}\n" for digest, n in digests if n != MANIFEST]
             files[MANIFEST] = "".join(lines).encode()
         with zipfile.ZipFile("changed.zip", "w") as file:
             for one, data in files.items():
@@ -95,12 +91,11 @@ def test_it_describes_itself(archive):
 
 def test_pytorch_is_installed_from_its_own_index(monkeypatch):
     """PyPI has no such version, and another build may have other bits."""
-    some = [SimpleNamespace(name="torch", version=f"2.13.0{more}") for more in ("+cpu", "")]
-    for torch in some:
+    index = "--extra-index-url https://download.pytorch.org/whl/cpu"
+    for version, first in (("2.13.0+cpu", [index]), ("2.13.0", [])):
+        torch = SimpleNamespace(name="torch", version=version)
         monkeypatch.setattr(artifact.metadata, "distributions", lambda one=torch: [one])
-        lines = artifact._lock().splitlines()
-        index = ["--extra-index-url https://download.pytorch.org/whl/cpu"] * (torch is some[0])
-        assert lines[2:] == [*index, f"torch=={torch.version}"]
+        assert artifact._lock().splitlines()[2:] == [*first, f"torch=={version}"]
 
 
 @pytest.mark.parametrize(
@@ -115,17 +110,18 @@ def test_a_change_is_detected(name, content, fitting, why, changed, command):
     assert why in command("verify", changed(name, content, fitting), code=1)
 
 
-NAMES = dict.fromkeys(["mine/plugin.py/more.py", f"mine/{300 * 'x'}"], "cannot be unpacked")
-NAMES |= dict.fromkeys(
-    ["../outside.py", "mine/../../outside.py", "/tmp/outside.py"],
-    "is not allowed as the name of a file",
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("mine/plugin.py/more.py", "cannot be unpacked"),
+        (f"mine/{300 * 'x'}", "cannot be unpacked"),
+        ("mine/../../outside.py", "is not allowed as the name of a file"),
+        ("/tmp/outside.py", "is not allowed as the name of a file"),
+    ],
 )
-
-
-@pytest.mark.parametrize(("name", "why"), NAMES.items())
 def test_a_name_that_no_file_can_have_or_elsewhere_is_one_line(name, why, changed, command):
     line = command("verify", changed(name, lambda data: b"1", True), code=2)
-    assert why in line and "Traceback" not in line
+    assert why in line and line.count("\n") == 1
 
 
 def test_other_rows_are_detected(changed, command):

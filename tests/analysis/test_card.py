@@ -13,13 +13,9 @@ from mpisim.testing import SINGLE
 from tests.compressors.cases import draw
 
 
-def measured(kind: str, d: int = 400, **table) -> card.Row:
-    return card.measure(card.bound_to(table, d), kind)
-
-
 def test_randk_on_ones_errs_by_omega_exactly():
     """Each draw keeps k equal entries times d / k: |C(v) - v|^2 = (d/k - 1) |v|^2."""
-    row = measured("ones", name="randk", k=40)
+    row = card.measure(card.bound_to({"name": "randk", "k": 40}, 400), "ones")
     np.testing.assert_allclose(row.errors, 9.0, rtol=1e-6)
     np.testing.assert_allclose(row.scaled, 0.9, rtol=1e-6)
     assert np.all(row.bits == 32 * 40 / 400)
@@ -45,33 +41,22 @@ def test_the_sphere_against_arcs_and_caps():
         np.testing.assert_allclose(least, 1 - mean(t) ** 2, rtol=1e-3)
 
 
-def test_the_entropy_codec_changes_bits_alone():
-    paper, entropy = (measured("normal", name="natural", codec=c) for c in ("paper", "entropy"))
-    assert np.array_equal(paper.errors, entropy.errors)
-    assert entropy.bits.max() < 4 < 9 == paper.bits.min()
-
-
-def test_a_card_is_printed_and_drawn(tmp_path, command):
-    out = tmp_path / "card.png"
-    words = ["--set", "compressor.k=5", "--d", "60", "--d", "80", "-o", out]
-    text = command("card", "topk", *words)
-    assert "topk (k = 5): 64 workers" in text and "alpha: 0.0833333 claimed" in text
-    assert "d = 80" in text and "pays on links below" in text
-    assert out.read_bytes().startswith(b"\x89PNG")
-
-
-def test_vectors_of_a_file_and_a_page(tmp_path, command):
+def test_a_card_is_printed_and_drawn(tmp_path, command, monkeypatch):
+    """Also of vectors in a file, and as a page."""
+    monkeypatch.setattr(card, "CHART", {"RandK": [{"name": "randk", "k": 0.1}]})
     vectors, out = tmp_path / "v.npy", tmp_path / "card.html"
     np.save(vectors, np.random.default_rng(0).standard_normal((7, 33)).astype(np.float32))
-    words = ["card", "natural", "--vectors", vectors, "--d", "60", "-o", out]
-    text = command(*words)
-    assert "33    given" in text or "33  given" in text
+    words = ["card", "topk", "--set", "compressor.k=5", "--d", "60", "--vectors", vectors]
+    text = command(*words, "--d", "80", "-o", out)
+    assert "topk (k = 5): 64 workers" in text and "alpha: 0.0833333 claimed" in text
+    assert "d = 80" in text and "pays on links below" in text
+    assert re.search("33 +given", text)
     page = out.read_text()
-    assert "data:image/png;base64,iVBOR" in page and "natural: 64 workers" in page
+    assert "data:image/png;base64,iVBOR" in page and "topk (k = 5): 64 workers" in page
     np.save(vectors, np.zeros((7, 33)))
     assert "finite and not zero" in command(*words, code=2)
     for nowhere in (vectors / "card.html", vectors / "card.png"):
-        line = command("card", "natural", "--d", "60", "-o", nowhere, code=2).splitlines()[-1]
+        line = command(*words[:-2], "-o", nowhere, code=2).splitlines()[-1]
         assert line.startswith(f"mpisim: {nowhere}: ")
 
 
@@ -85,41 +70,9 @@ def test_the_mean_of_equal_vectors_and_its_slope(command):
     assert re.search(r"\(n = 64\); slope -(0\.9|1\.0)\d\n", natural)
 
 
-def test_a_compressor_that_may_be_fitted_has_a_card_without_a_problem(command):
-    line = command("card", "rank-k", "--set", "compressor=1", "--d", "36", code=2)
-    assert "--set compressor=1: " in line and "compressor alone, compressor.KEY=VALUE" in line
-    text = command("card", "rank-k", "--set", "compressor.k=1", "--d", "36")
-    assert "alpha: 0.166667 claimed" in text and "mantissas" in text
-
-
-PLUGIN = """
-import mpisim
-from mpisim.wire.values import DenseForm
-
-@mpisim.compressor("halved")
-class Halved(mpisim.Compressor):
-    def form(self, draw):
-        return DenseForm.of(self.d, draw.workers, self.precision)
-
-    def compress(self, v, draw):
-        return self.form(draw).take(v / 2)
-
-    alpha = 0.75
-"""
-
-
-def test_a_compressor_of_a_plugin_has_a_card(tmp_path, command):
-    """C(v) = v / 2 errs by a quarter, and not at all but for its scale: alpha is attained."""
-    (tmp_path / "halved.py").write_text(PLUGIN)
-    text = command("card", "halved", "--plugin", tmp_path / "halved.py", "--d", "50")
-    cells = next(line.split() for line in text.splitlines() if "normal" in line)
-    assert cells[2] == cells[5] == "32" and float(cells[7]) == pytest.approx(0.25)
-    assert float(cells[9]) < 1e-12
-    assert "alpha: 0.75 claimed, 0.75 +-" in text and "slope 0.00" in text
-
-
 def test_one_coordinate_has_no_distance_to_the_sphere(command):
-    assert " nan\n" in command("card", "natural", "--d", "1")
+    text = command("card", "identity", "--d", "1")
+    assert " nan\n" in text and "messages are shorter" not in text
 
 
 D, M = 64, 50

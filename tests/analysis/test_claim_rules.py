@@ -10,10 +10,7 @@ from mpisim.analysis.commands import read_claims
 from mpisim.core.errors import InputError
 
 HOLDS, FAILS, CROSSES, TIE, UNDECIDED = Verdict
-OLD = '[{"claim": "a", "source": "b", "measured": "c", "holds": true, "details": {}}]'
 TEXTS = '"claim": "a", "quote": "", "source": "b", "measured": "c"'
-WORD = f'[{{{TEXTS}, "verdict": "yes", "evidence": []}}]'
-NUMBER = WORD.replace('"c"', "3").replace("yes", "holds")
 
 
 def some(*verdicts):
@@ -24,12 +21,15 @@ def some(*verdicts):
 @pytest.mark.parametrize(
     ("rule", "verdicts", "verdict"),
     [
-        *((every, [HOLDS, HOLDS], HOLDS), (every, [HOLDS, UNDECIDED, FAILS], FAILS)),
-        *((every, [HOLDS, UNDECIDED, TIE], FAILS), (every, [HOLDS, TIE], FAILS)),
+        *((every, [], UNDECIDED), (every, [HOLDS, HOLDS], HOLDS), (every, [HOLDS, TIE], FAILS)),
+        *((every, [HOLDS, UNDECIDED, FAILS], FAILS), (every, [HOLDS, UNDECIDED, TIE], FAILS)),
         *((every, [HOLDS, UNDECIDED, CROSSES], CROSSES), (every, [HOLDS, UNDECIDED], UNDECIDED)),
-        *((every, [], UNDECIDED), (most, [], UNDECIDED), (most, [HOLDS, HOLDS, FAILS], HOLDS)),
+        *(
+            (most, [], UNDECIDED),
+            (most, [HOLDS, HOLDS, FAILS], HOLDS),
+            (most, [HOLDS, FAILS], FAILS),
+        ),
         *((most, [HOLDS, UNDECIDED, FAILS], UNDECIDED), (most, [HOLDS, TIE, FAILS], FAILS)),
-        (most, [HOLDS, FAILS], FAILS),
     ],
 )
 def test_several_data_sets_are_one_claim(rule, verdicts, verdict):
@@ -43,22 +43,29 @@ def test_when_d_is_larger():
     claim = state("a", "when d is larger", "there", result)
     assert claim.verdict is HOLDS and "set 2 (aside): 1.2 times" in claim.measured
     assert [one.counts for one in api.larger_half(some(HOLDS))] == [True]
-    claim = state("a", "", "there", some(*[HOLDS] * 9, TIE, FAILS, FAILS))
+
+
+def test_what_failed_and_ties_are_named():
+    evidence = some(*[HOLDS] * 9, TIE, FAILS, FAILS)
     failed = "does not hold: set 10 (11), set 11 (12)"
-    assert claim.measured == f"9 of 12, 1 to 12 times; {failed}; tie: set 9 (10)"
-    several = [dataclasses.replace(one, where=f"a9a, {one.where}") for one in claim.evidence]
+    measured = f"9 of 12, 1 to 12 times; {failed}; tie: set 9 (10)"
+    assert state("a", "", "there", evidence).measured == measured
+    several = [dataclasses.replace(one, where=f"a9a, {one.where}") for one in evidence]
     failed = "does not hold: a9a, set 10 (11); a9a, set 11 (12); tie"
     assert failed in state("a", "", "there", several).measured
-
-
-def test_a_tie_is_named():
     both = state("both", "", "", some(HOLDS, TIE))
     assert both.measured == "set 0: 1.2 times; set 1: a tie, 1.2 times"
     assert f"{'':17}- set 1: tie: 1.2 times" in api.table("x", [both]).splitlines()
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{}1", "3", '[{"claim": "alone"}]', '["text"]', OLD, WORD, NUMBER]
+    "content",
+    [
+        *("", "{}1", "3", '[{"claim": "alone"}]', '["text"]'),
+        '[{"claim": "a", "source": "b", "measured": "c", "holds": true, "details": {}}]',  # old
+        f'[{{{TEXTS}, "verdict": "yes", "evidence": []}}]',
+        f'[{{{TEXTS}, "verdict": "holds", "evidence": []}}]'.replace('"c"', "3"),
+    ],
 )
 def test_what_is_no_list_of_claims(tmp_path, content):
     path = tmp_path / "x.claims.json"
@@ -68,11 +75,11 @@ def test_what_is_no_list_of_claims(tmp_path, content):
 
 
 def test_the_command_counts_study_by_study(tmp_path, command):
-    one = Claim("a | b", "they say", "there", "2 times", TIE)
-    named = {"first-fig1": (TIE, HOLDS), "first-fig2": (UNDECIDED,), "second-fig1": (FAILS,)}
-    for name, verdicts in named.items():
-        several = [dataclasses.replace(one, verdict=verdict) for verdict in verdicts]
-        api.write(tmp_path / f"{name}.claims.json", several)
+    def write(name, *verdicts):
+        claims = [Claim("a | b", "they say", "there", "2 times", one) for one in verdicts]
+        api.write(tmp_path / f"{name}.claims.json", claims)
+
+    write("first-fig1", TIE, HOLDS), write("first-fig2", UNDECIDED), write("second-fig1", FAILS)
     assert command("study", "--claims", tmp_path).splitlines() == [
         "first: 1 holds, 1 tie, 1 not decided",
         "  tie            fig1  a | b: 2 times",
@@ -92,7 +99,6 @@ def test_the_command_counts_study_by_study(tmp_path, command):
     text = command("study", "--claims", tmp_path, "--sensitivity")
     assert "0 comparisons, of which chance alone would decide 0" in text
     assert api.overview({}) == ""
-    api.write(tmp_path / "saq-code-fig4.claims.json", [one])  # of the study run/saq
-    api.write(tmp_path / "my-paper-fig1.claims.json", [one])  # of a study elsewhere
+    write("saq-code-fig4", TIE), write("my-paper-fig1", TIE)  # of run/saq, and a study elsewhere
     judged = read_claims(tmp_path)[0]
     assert [*judged] == ["first", "my-paper", "saq", "second"] and [*judged["saq"]] == ["code-fig4"]

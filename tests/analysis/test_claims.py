@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from mpisim.analysis import claims as api
-from mpisim.analysis.claims import Claim, Evidence, Verdict, compare, state
-from mpisim.analysis.claims.judging import by_chance, interval, judged, moved_by, sensitivity
+from mpisim.analysis.claims import Claim, Evidence, Verdict, compare, judging, state
+from mpisim.analysis.claims.judging import again, by_chance, interval, judged, moved_by, sensitivity
 from mpisim.analysis.curves import GRADIENT, Axis
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read as read_log
@@ -32,11 +32,7 @@ def make(make_log):
 @pytest.fixture
 def curve(make):
     """curve(y, seed): a log with these values of |grad f(x^k)|^2."""
-
-    def one(y, seed=1):
-        return make(0, seed, rounds=len(y) - 1, columns={"grad_norm_sq": np.asarray(y)})
-
-    return one
+    return lambda y, seed=1: make(0, seed, rounds=len(y) - 1, columns={"grad_norm_sq": y})
 
 
 @pytest.mark.parametrize(
@@ -81,15 +77,15 @@ def test_holds_at_the_deepest_target_that_all_reached(make):
     fast = [make(rate, seed) for seed, rate in ((1, 0.3), (2, 0.4), (3, 0.5), (9, 1.0))]
     slow = [make(0.1, seed) for seed in (3, 2, 1)]
     result = compare("there", fast, slow, ROUNDS)
+    numbers, by_target = result.numbers, result.numbers["by_target"]
     # 0.01 is reached in round 47 by exp(-k / 10), which does not get to 0.001 in 50
     assert result.verdict is HOLDS and result.where == "there" and result.word == "fewer"
-    assert result.numbers["seeds"] == [1, 2, 3] and result.numbers["target"] == 0.01
-    exact = result.numbers["by_target"]["0.01"]
+    assert numbers["seeds"] == [1, 2, 3] and numbers["target"] == 0.01
+    exact, deepest = by_target["0.01"], by_target["1e-06"]
     assert exact["ratios"] == pytest.approx([47 / 16, 47 / 12, 47 / 10])
-    assert exact["bounds"] == [0, 0, 0] and result.numbers["median"] == pytest.approx(47 / 12)
-    assert result.numbers["costs"] == [[16, 47], [12, 47], [10, 47]]
+    assert exact["bounds"] == [0, 0, 0] and numbers["median"] == pytest.approx(47 / 12)
+    assert numbers["costs"] == [[16, 47], [12, 47], [10, 47]]
     # the slow ones need more than their 50 rounds to 1e-6, which the fast reach in 47, 35, 28
-    deepest = result.numbers["by_target"]["1e-06"]
     assert deepest["bounds"] == [1, 1, 1]
     assert deepest["ratios"] == pytest.approx([50 / 47, 50 / 35, 50 / 28])
     low, high = interval(tuple(exact["ratios"]))
@@ -101,12 +97,9 @@ def test_holds_at_the_deepest_target_that_all_reached(make):
 
 def test_a_side_is_one_setting_with_each_seed_once(make):
     fast, slow = three(make, 0.4, 0.5), three(make, 0.2, 0.25)
-    result = compare("", fast, slow, ROUNDS)
-    assert compare("", [*fast, *fast], [*slow, slow[0]], ROUNDS) == result
-    mixed = [*slow, make(0.1, 3, stepsize="0.5")]
-    for sides in ((fast, mixed), (mixed, fast)):
-        with pytest.raises(InputError, match=r"differ in method\.stepsize: theory and 0\.5"):
-            compare("", *sides, ROUNDS)
+    assert compare("", [*fast, *fast], slow, ROUNDS) == compare("", fast, slow, ROUNDS)
+    with pytest.raises(InputError, match=r"differ in method\.stepsize: theory and 0\.5"):
+        compare("", fast, [*slow, make(0.1, 3, stepsize="0.5")], ROUNDS)
 
 
 def three(make, *rates, **more):
@@ -133,11 +126,8 @@ def test_a_bound_that_leaves_both_sides_open_decides_nothing(ratio, bound, verdi
         both = judged({"by_target": {"0.1": exact, "0.01": deeper}}, "fewer")
         assert both.verdict is verdict and not both.crosses
         assert judged({"by_target": {"0.01": deeper}}, "fewer").verdict is UNDECIDED
-
-
-def test_a_bound_of_a_side_that_spent_nothing():
-    table = {"0.1": {"ratios": [0.0] * 5, "bounds": [-1] * 5}}
-    assert judged({"by_target": table}, "fewer").verdict is FAILS
+    nothing = {"ratios": [0.0] * 5, "bounds": [-1] * 5}  # one side spent nothing
+    assert judged({"by_target": {"0.1": nothing}}, "fewer").verdict is FAILS
 
 
 @pytest.fixture
@@ -164,23 +154,17 @@ def test_runs_of_less_than_a_minute_need_five_seeds(make):
         result = compare("", *sides, ROUNDS)
         assert result.verdict is verdict and result.numbers["fewest"] == (3 if not attrs else 5)
         assert len(result.numbers["runs"]) == 2 * seeds
+        sides[0][0].attrs["seconds_elapsed"] = 5000.0  # a pause of one run changes nothing
+        assert compare("", *sides, ROUNDS).numbers["fewest"] == result.numbers["fewest"]
 
 
-def test_a_pause_of_one_run_does_not_lower_the_number_of_seeds(make):
-    sides = [three(make, *[rate] * 3, attrs={"seconds_elapsed": 50.0}) for rate in (0.4, 0.2)]
-    sides[0][0].attrs["seconds_elapsed"] = 5000.0
-    assert compare("", *sides, ROUNDS).numbers["fewest"] == 5
-
-
-def test_the_words_of_papers_have_numbers(make):
-    slow = three(make, 0.1)
+def test_the_words_of_papers_have_numbers():
     for word, holds, fails in (
-        *(("fewer", (0.13,), ()), ("significantly", (0.16,), (0.13,))),
-        *(("much", (0.3,), (0.05, 0.16)), ("around", (0.09, 0.12), (0.2,))),
+        *(("fewer", [1.3], []), ("significantly", [1.6], [1.3])),
+        *(("much", [3.0], [0.5, 1.6]), ("around", [0.9, 1.2], [2.0])),
     ):
-        for rate in (*holds, *fails):
-            result = compare("", three(make, rate), slow, ROUNDS, targets=(0.1,), word=word)
-            assert result.verdict is (HOLDS if rate in holds else FAILS), (word, rate)
+        verdicts = {r: api.of_seeds("", [r] * 3, word, 3).verdict for r in (*holds, *fails)}
+        assert verdicts == dict.fromkeys(holds, HOLDS) | dict.fromkeys(fails, FAILS)
 
 
 def test_an_edge_of_the_grid_decides_nothing(make):
@@ -189,6 +173,7 @@ def test_an_edge_of_the_grid_decides_nothing(make):
     edge = api.undecided_at_edge(result, ["", "DIANA: 8 is the largest step"])
     text = "edge of the grid (DIANA: 8 is the largest step): with these 1.9"
     assert edge.verdict is UNDECIDED and edge.measured.startswith(text)
+    assert again(edge) == edge != result == again(result)
 
 
 def test_row_0_and_framing_stand_beside(make):
@@ -203,6 +188,9 @@ def test_row_0_and_framing_stand_beside(make):
     others = result.numbers["other_costs"]
     assert others["row 0"]["0.1"]["ratios"] == [2.0] * 3
     assert others["framing"]["0.1"]["ratios"] == pytest.approx([12 / 52] * 3)
+    rounds = compare("", *sides, ROUNDS, targets=(0.1,))
+    both = judging.with_costs(result, "framing", rounds).numbers["other_costs"]
+    assert both == others | {"framing": rounds.numbers["by_target"]}
     claim = state("", "they say", "", [result])
     assert moved_by(claim) == ["without row 0"] and api.firmness([claim]) == "0 of 1 firm"
     assert sensitivity([claim, claim])["without row 0"] == (2, 0)
@@ -236,12 +224,11 @@ def test_not_decided(make):
     fast = three(make, 0.4)
     for attrs in ({"oversubscribed": 1}, {"side_by_side": 2}, {"resumed_elsewhere": 1}):
         logs = three(make, 0.1, attrs=attrs)
-        for axis in (Axis("seconds", log=False), Axis("time_encode", log=False)):
-            result = compare("", fast, logs, axis)
+        for axis in ("seconds", "time_encode"):
+            result = compare("", fast, logs, Axis(axis, log=False))
             assert result.verdict is UNDECIDED
             assert "runs side by side, or a resume elsewhere" in result.measured
-        for axis in (ROUNDS, BITS):
-            assert compare("", fast, logs, axis).verdict is HOLDS
+        assert compare("", fast, logs, BITS).verdict is HOLDS
 
 
 def test_a_lower_bound_must_be_the_larger_cost(make):
@@ -265,34 +252,26 @@ def test_a_noise_floor_is_judged_above(curve):
 
 
 def test_targets_are_shares_of_the_start_of_each_seed(curve):
-    """Also where a seed begins below what is a tenth of another's start."""
-    k = np.arange(41)
-    sides = [
-        [curve(start * np.exp(-rate * k), seed) for seed, start in enumerate((1.0, 0.05, 20.0), 1)]
-        for rate in (0.4, 0.2)
-    ]
-    one = compare("", *sides, ROUNDS).numbers["by_target"]["0.1"]
-    assert one["ratios"] == [2, 2, 2]
+    """Also where a seed begins below what is a tenth of another's start; not below rounding."""
+    k, starts = np.arange(41), {1: 1.0, 2: 0.05, 3: 20.0}
 
+    def targets(*rates):
+        sides = [[curve(y * np.exp(-r * k), seed) for seed, y in starts.items()] for r in rates]
+        return compare("", *sides, ROUNDS).numbers["by_target"]
 
-def test_targets_below_rounding_decide_nothing(curve):
-    """At 1e-28 of |grad f(x^0)|^2 only the order of additions differs."""
-    k = np.arange(41)
-    sides = [[curve(np.exp(-rate * k), seed) for seed in (1, 2, 3)] for rate in (4, 2)]
-    assert min(map(float, compare("", *sides, ROUNDS).numbers["by_target"])) == 1e-27
+    assert targets(0.4, 0.2)["0.1"]["ratios"] == [2, 2, 2]
+    assert min(map(float, targets(4, 2))) == 1e-27
 
 
 def test_chance_decides_one_in_20_and_one_in_12_of_second_looks():
-    def of(*ratios, fewest=5):
-        return api.of_seeds("", ratios, "fewer", fewest)
-
-    claims = [state("", "", "", [of(*range(1, 6)), of(*range(1, 11)), of(2, 3, 4), of(5)])]
+    ratios = range(1, 6), range(1, 11), (2, 3, 4), (5,)
+    claims = [state("", "", "", [api.of_seeds("", some, "fewer", 5) for some in ratios])]
     several = api.comparisons(claims)
     assert len(several) == 4 and by_chance(several) == pytest.approx(1 / 20 + 1 / 12)
 
 
 def test_a_value_at_a_cost_is_the_median_of_the_last_tenth(curve):
-    log = curve([*np.full(80, 2.0), *np.full(10, 5.0), *np.arange(1.0, 11.0)])
+    log = curve(np.r_[np.full(80, 2.0), np.full(10, 5.0), np.arange(1.0, 11.0)])
     assert [api.value_at(log, GRADIENT, ROUNDS, k) for k in (99, 50)] == [5.5, 2.0]
     assert np.isnan(api.value_at(log, GRADIENT, ROUNDS, 0))  # row 0 alone
 
@@ -307,13 +286,10 @@ def test_json_and_back(tmp_path, make):
     old = dataclasses.replace(mixed, verdict=TIE)
     path = api.write(tmp_path / "paper-x.claims.json", [*claims, old])
     content = json.loads(path.read_text())
-    assert [claim["verdict"] for claim in content[:-1]] == ["holds", *map(str, Verdict)]
-    assert content[0]["evidence"][0]["numbers"]["seeds"] == [1, 2, 3]
+    assert [claim["verdict"] for claim in content[:6]] == ["holds", *map(str, Verdict)]
     stored = api.read(path)
     assert stored == [*claims, old] and api.claim_again(stored[-1]) == mixed
+    counts = "1 holds, 1 does not hold, 1 crosses, 1 tie, 1 not decided"
     text = api.table("x", claims)
-    assert text.startswith(
-        "x: 1 holds; of this project 1 holds, 1 does not hold, 1 crosses, 1 tie, 1 not decided"
-        '\n\na: "we see"\n  holds'
-    )
+    assert text.startswith(f'x: 1 holds; of this project {counts}\n\na: "we see"\n  holds')
     assert "  does not hold  does not hold it: 0.5 times" in text

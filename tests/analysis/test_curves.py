@@ -2,13 +2,14 @@
 
 import io
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
 
 from mpisim.analysis import style
 from mpisim.analysis.api import plot
-from mpisim.analysis.curves import Axis, over_seeds, points
+from mpisim.analysis.curves import Axis, Epochs, over_seeds, points
 from mpisim.analysis.plot import draw_bars, per_round
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read, read_all
@@ -24,18 +25,16 @@ def test_mean_is_geometric_and_band_one_deviation_of_the_log(make_log):
     curve = over_seeds(logs, ROUND, Y)
     k = np.arange(51)
     np.testing.assert_allclose(curve.y, np.exp(-0.3 * k), rtol=1e-12)
-    deviation = np.std([0.1, 0.2, 0.6], ddof=1)
-    np.testing.assert_allclose(curve.high / curve.y, np.exp(deviation * k), rtol=1e-10)
-    np.testing.assert_allclose(curve.y / curve.low, np.exp(deviation * k), rtol=1e-10)
+    deviation = np.exp(np.std([0.1, 0.2, 0.6], ddof=1) * k)
+    for ratio in (curve.high / curve.y, curve.y / curve.low):
+        np.testing.assert_allclose(ratio, deviation, rtol=1e-10)
 
 
 def test_runs_with_other_x_meet_on_a_common_grid(make_log):
     """y = x^-2 whatever x a run was logged at: the mean must be the same law where both are."""
-    logs = []
-    for seed, factor in enumerate((1.0, 1.7)):
-        bits = 5 * factor * 100 * np.arange(1, 52)
-        columns = {"bits_up": bits, "grad_norm_sq": (bits / 5) ** -2.0}
-        logs.append(read(make_log(seed=seed, columns=columns)))
+    bits = [5 * factor * 100 * np.arange(1, 52) for factor in (1.0, 1.7)]
+    columns = [{"bits_up": b, "grad_norm_sq": (b / 5) ** -2.0} for b in bits]
+    logs = [read(make_log(seed=seed, columns=values)) for seed, values in enumerate(columns)]
     curve = over_seeds(logs, Axis("bits_up", log=True), Y)
     assert curve.x[0] == pytest.approx(100) and curve.x[-1] == pytest.approx(5100)
     np.testing.assert_allclose(curve.y, 1 / (curve.x * np.maximum(curve.x, 170)), rtol=1e-9)
@@ -44,12 +43,11 @@ def test_runs_with_other_x_meet_on_a_common_grid(make_log):
 def test_the_mean_begins_with_the_run_that_begins_first(make_log):
     """Seconds before row 0 are 1, 3 and 9. Until then a run is at its start; later it falls by 1
     every second, so each is max(0, x - start) below its start of 100."""
-    starts = np.array([1.0, 3.0, 9.0])
-    k = np.arange(21)
-    phases = [f"time_{p}" for p in ("compute", "compress", "encode", "communicate", "decode")]
-    how = {"rounds": 20, "drop": [*phases, "time_server", "time_optimizer"]}
+    starts, k = np.array([1.0, 3.0, 9.0]), np.arange(21)
+    drop = [f"time_{phase}" for phase in PHASES if phase != "other"]
     columns = [{"grad_norm_sq": 100.0 - k, "time_other": start + k} for start in starts]
-    logs = [read(make_log(seed=i, columns=values, **how)) for i, values in enumerate(columns)]
+    paths = [make_log(seed=i, rounds=20, columns=c, drop=drop) for i, c in enumerate(columns)]
+    logs = read_all(paths)
     for log_x in (True, False):
         curve = over_seeds(logs, Axis("seconds", log=log_x), Axis("grad_norm_sq", log=False))
         assert (curve.x[0], curve.x[-1]) == (pytest.approx(1), pytest.approx(21))
@@ -82,17 +80,17 @@ def test_points_that_cannot_be_shown_are_left_out(make_log):
     assert points(log, ROUND, Axis("grad_norm_sq", False))[0].tolist() == [0, 1, 3, 5]
 
 
+def test_epochs(make_log):
+    """8,120 gradients a round, of five workers with 200 rows each."""
+    epochs = Epochs("oracle_calls", log=False, text="epochs").values(read(make_log()))
+    assert epochs == pytest.approx(8.12 * np.arange(1, 52))
+
+
 def test_a_mean_is_over_seeds_alone(make_log):
-    one, two = (read(make_log(seed=seed, rate=0.1 * seed)) for seed in (1, 2))
-    curve = over_seeds([one, two, one], ROUND, Y)
-    np.testing.assert_array_equal(curve.y, over_seeds([one, two], ROUND, Y).y)
-    other = read(make_log(seed=3, stepsize="0.5"))
-    with pytest.raises(InputError, match=r"differ in method\.stepsize: theory and 0\.5"):
-        over_seeds([one, two, other], ROUND, Y)
-    other = read(make_log(seed=3, attrs={"ranks": 7}))
-    over_seeds([one, other], ROUND, Y)
+    logs = [read(make_log(seed=1)), read(make_log(seed=3, attrs={"ranks": 7}))]
+    assert np.array_equal(over_seeds(logs * 2, ROUND, Y).high, over_seeds(logs, ROUND, Y).high)
     with pytest.raises(InputError, match="differ in ranks: 2 and 7"):
-        over_seeds([one, other], Axis("seconds", log=True), Y)
+        over_seeds(logs, Axis("seconds", log=True), Y)
 
 
 def panel(logs, **options):
@@ -100,30 +98,25 @@ def panel(logs, **options):
     return plot(logs, **options).axes[0]
 
 
+def texts(legend):
+    return [text.get_text() for text in legend.get_texts()]
+
+
 def test_axes_labels_scales_and_legend(make_log):
     axes = panel([make_log(), make_log(method="diana"), make_log(method="diana", seed=2)])
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     assert axes.get_xlabel() == "bits sent per worker"
-    assert [t.get_text() for t in axes.get_legend().get_texts()] == ["MARINA", "DIANA"]
+    assert texts(axes.get_legend()) == ["MARINA", "DIANA"]
     assert axes.get_title() == "RandK (K = 10)\nnon-convex loss on mushrooms, 5 workers"
     assert len(axes.lines) == 2 and len(axes.collections) == 1  # one band, of the two seeds
-
-
-def test_a_run_without_the_key_that_others_have_is_in_the_legend(make_log):
     attacked = make_log(compressor='name = "randk"\nk = 10\n[attack]\nshare = 0.2')
-    legend = panel([make_log(), attacked]).get_legend()
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "MARINA + RandK (K = 10)",
-        "share = 0.2",
-    ]
+    shown = texts(panel([make_log(), attacked]).get_legend())
+    assert shown == ["MARINA + RandK (K = 10)", "share = 0.2"]
 
 
 def test_where_methods_cross_compressors_colour_says_the_compressor(make_log):
-    paths = [
-        make_log(method=method, compressor=f'name = "randk"\nk = {k}')
-        for method in ("marina", "diana")
-        for k in (1, 5, 10)
-    ]
+    pairs = product(("marina", "diana"), (1, 5, 10))
+    paths = [make_log(method, f'name = "randk"\nk = {k}') for method, k in pairs]
     lines = panel(paths).lines
     assert [line.get_color() for line in lines] == [*style.COLOURS[:3]] * 2
     assert len({line.get_linestyle() for line in lines[:3]}) == 1
@@ -164,41 +157,27 @@ UNLIKE = (
 CONDITION = '{{ theory = {}.0, condition = "Theorem 2 with all of the constants of the problem" }}'
 
 
-def legend_of(figure):
-    return figure.axes[0].get_legend() or figure.legends[0]
-
-
-def require_on_page(figure):
-    """All of the legend, and a panel that is worth looking at, are on the page."""
+@some_of(2, size=[None, (8.0, 6.0)], long=[False, True], count=[2, 5, 9])
+def test_unlike_curves_are_on_the_page(make_log, count, long, size):
+    """All of the legend, and a panel that is worth looking at; with long names, of one method."""
+    logs = []
+    for i, (method, compressor) in enumerate(UNLIKE[:count]):
+        how = {"stepsize": CONDITION.format(i + 1)} if long else {"method": method}
+        logs.append(make_log(compressor=compressor, rate=0.1 + 0.02 * i, **how))
+    figure = plot(logs, size=size)
     figure.draw_without_rendering()
-    box, page = legend_of(figure).get_window_extent(), figure.bbox
+    legend = figure.axes[0].get_legend() or figure.legends[0]
+    assert len(texts(legend)) == count
+    box, page = legend.get_window_extent(), figure.bbox
     assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= page.x1 and box.y1 <= page.y1
-    panel = figure.axes[0].get_window_extent()
-    assert panel.width >= 0.3 * page.width and panel.height >= 80
+    area = figure.axes[0].get_window_extent()
+    assert area.width >= 0.3 * page.width and area.height >= 80
     content = io.BytesIO()
     figure.savefig(content, format="raw", dpi=100)
     width, height = (int(side) for side in figure.bbox.size)
     pixels = np.frombuffer(content.getvalue(), np.uint8).reshape(height, width, 4)
     for edge in (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]):
         assert (edge == 255).all()  # nothing is cut off there
-
-
-@some_of(2, size=[None, (8.0, 6.0)], long=[False, True], count=[2, 5, 9])
-def test_unlike_curves(make_log, count, long, size):
-    logs = [
-        make_log(method=method, compressor=compressor, stepsize=step, rate=0.1 + 0.02 * i)
-        for i, (method, compressor, step) in enumerate(unlike(count, long))
-    ]
-    figure = plot(logs, size=size)
-    require_on_page(figure)
-    assert len(legend_of(figure).get_texts()) == count
-
-
-def unlike(count, long):
-    """Methods, compressors and steps; the steps of one method are in its long names."""
-    for i, (method, compressor) in enumerate(UNLIKE[:count]):
-        step = CONDITION.format(i + 1) if long else '"theory"'
-        yield "marina" if long else method, compressor, step
 
 
 def test_a_page_without_room_is_refused(make_log):
@@ -239,11 +218,10 @@ def test_a_round_is_the_mean_over_rounds_without_what_is_before_round_0(make_log
     start = {f"time_{p}": 5.0 + ms * np.arange(51) for p, ms in zip(PHASES, MS, strict=True)}
     for columns in ({}, start):
         assert per_round(read(make_log(columns=columns))) == pytest.approx(MS)
-    every = {"round": np.array([0, 10, 20, 25]), "time_encode": np.array([0, 1.0, 1.5, 5.0])}
-    others = {name: np.zeros(4) for name in start if name not in every}
-    short = {n: np.ones(4, int) for n in ("bits_up", "bits_down", "loss", "grad_norm_sq")}
-    result = per_round(read(make_log(rounds=3, columns=others | every | short)))
-    assert result.tolist() == [0, 0, 5.0 / 25, 0, 0, 0, 0, 0]
+    rare = read(make_log(rounds=3, columns=dict.fromkeys(start, np.zeros(4))))
+    rare.columns["round"] = np.array([0, 10, 20, 25])
+    rare.columns["time_encode"] = np.array([0, 1.0, 1.5, 5.0])
+    assert per_round(rare).tolist() == [0, 0, 5.0 / 25, 0, 0, 0, 0, 0]
 
 
 def test_bars_are_stacked_means_over_seeds(make_log):
@@ -260,7 +238,7 @@ def test_bars_are_stacked_means_over_seeds(make_log):
     assert [text.get_text() for text in panel.texts] == ["72 ms", "36 ms"]
     assert len({bars[0].get_facecolor() for bars in panel.containers}) == len(PHASES)
     [legend] = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == list(PHASES)
+    assert texts(legend) == list(PHASES)
 
 
 def test_a_run_that_has_not_begun_is_left_out(make_log, capfd):

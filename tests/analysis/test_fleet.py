@@ -35,14 +35,14 @@ def rounds(n, rows, up=1e6, senders=None, down=0.0, base=0.0, calls=None, most=N
 @some_of(2, text=["10mbit/50mbit,20ms", "1mbit", "unlimited,3ms", "64kbit/1gbit"])
 def test_equal_clients_take_the_seconds_of_the_network_model_exactly(make_log, text):
     more = np.cumsum(np.random.default_rng(0).integers(100, 5000, 51))
-    paths = [make_log(), make_log(columns={"bits_up": 5 * more, "bits_up_max": 2 * more})]
     few = np.cumsum(np.random.default_rng(1).integers(1, 5, 51))
     sent = np.cumsum(np.arange(51) % 3 > 0)  # in some rounds nobody sends
     silent = {"bits_up": 5 * 320 * sent, "bits_up_max": 320 * sent, "messages_up": 5 * sent}
-    paths += [make_log(columns=silent | {"framing_bits_up": 5 * 8 * sent})]
-    paths += [make_log(columns={"bits_up": 320 * few, "bits_up_max": 320 * np.arange(51)})]
-    for path in paths:
-        log = read(path)
+    columns = [{}, {"bits_up": 5 * more, "bits_up_max": 2 * more}]
+    columns += [silent | {"framing_bits_up": 5 * 8 * sent}]
+    columns += [{"bits_up": 320 * few, "bits_up_max": 320 * np.arange(51)}]
+    for values in columns:
+        log = read(make_log(columns=values))
         expected = ModelledSeconds("seconds", True, links=parse(text)).values(log)
         assert np.array_equal(seconds(rounds_of(log, Fleet(text)), Fleet(text)).seconds, expected)
 
@@ -74,12 +74,6 @@ def test_the_slowest_by_hand():
     # a client alone takes 3 s a sample; the row's 10 samples are those of two
     alone = made(traffic, 0.4 * k, 10.0 * k, 3.0)
     assert seconds(alone, fleet).seconds[0] == pytest.approx(first - 0.9 + 0.1 + 2 * 15, rel=1e-13)
-
-
-def test_rows_of_several_rounds_count_the_messages_of_all_of_them():
-    fleet = Fleet("1mbit", dropout=0.2)
-    case = rounds(20, 60, senders=6, every=10)
-    assert seconds(case, fleet).left_out[-1] == pytest.approx(0.2, abs=0.03)
 
 
 @pytest.mark.parametrize("senders", [20, 6])
@@ -129,12 +123,10 @@ def test_dropouts_and_deadlines(senders):
 @pytest.mark.parametrize(
     "keys",
     [
-        {},
         {"devices": [0.5, 3.0]},
         {"deadline": 60.0},
         {"availability": 0.5},
         {"dropout": 0.3},
-        {"dropout": 0.02, "deadline": 60.0},
         {"availability": 0.6, "dropout": 0.1, "deadline": 300.0},
     ],
 )
@@ -150,9 +142,8 @@ def test_nobody_is_slower_than_the_slowest(keys, monkeypatch):
         np.full(rows, 2.0), up, up, np.full(rows, 3e4), np.ones(rows), up,
         *np.zeros((2, rows), bool),
     )  # fmt: skip
-    c, limit = fleet.clients(np.arange(n)), fleet.deadline or np.inf
-    columns = [(value[:, None]) for value in (c.factor, c.latency, c.up, c.down)]
-    factor, latency, up_rate, down_rate = columns
+    limit, c = fleet.deadline or np.inf, fleet.clients(np.arange(n))
+    factor, latency, up_rate, down_rate = (a[:, None] for a in (c.factor, c.latency, c.up, c.down))
     taken = server + factor * computing + 2 * latency + up / up_rate + 3e4 / down_rate
     key = [fleet.seed, int(purpose_key("fleet/presence"))]
     at = [np.random.Philox(key=key, counter=[0, 0, i, 0]).random_raw(rows) for i in range(n)]
@@ -212,16 +203,16 @@ def test_fedscale_by_hand():
 
 def test_the_command(make_log, command, tmp_path):
     paths = [make_log(rate=0.2), make_log(rate=0.2, seed=2), make_log("diana")]
-    fleets = ["--fleet", "1mbit", "--fleet", "mlab:BR", "--set", "fleet.devices=phones"]
-    target = ["--target", "grad_norm_sq=1e-2", "--draws", "5"]
+    words = ["--fleet", "1mbit", "--fleet", "mlab:BR", "--draws", "5", "--csv"]
+    words += ["--set", "fleet.devices=phones"]
     picture = tmp_path / "fleet.png"
-    text = command("fleet", *paths, *fleets, *target, "--csv", "-o", picture)
+    text = command("fleet", *paths, *words, "--target", "grad_norm_sq=1e-2", "-o", picture)
     rows = list(csv.DictReader(io.StringIO(text.rpartition("\nwrote")[0])))
     assert [row["name"] for row in rows] == ["MARINA", "MARINA", "DIANA", "DIANA"]
     assert rows[0]["fleet"] == "1mbit, devices phones" and rows[0]["runs"] == "2"
     low, middle, high = (float(rows[1][f"seconds_p{level}"]) for level in (5, 50, 95))
-    assert 0 < low < middle < high and picture.stat().st_size > 1000
-    assert rows[2]["seconds_p50"]
+    assert 0 < low < middle < high and rows[2]["seconds_p50"]
+    assert picture.stat().st_size > 1000
     assert "round ≥ 50" in command("fleet", paths[0], "--fleet", "mlab:BR", "--draws", "2")
     file = tmp_path / "fleet.toml"
     file.write_text('[fleet]\nlinks = "1mbit"\ndevices = "phones"\n')
@@ -240,25 +231,23 @@ def test_runs_that_take_no_seconds_and_runs_without_rows(make_log, command):
 
 
 def test_a_log_with_its_own_clock_is_left_out_with_a_line(make_log, command, capfd):
-    clock = make_log("diana", columns={"simulated_seconds": np.arange(51.0)})
-    assert main(["fleet", str(make_log()), str(clock), "--fleet", "1mbit", "--draws", "2"]) == 0
+    clock, other = make_log("diana", columns={"simulated_seconds": np.arange(51.0)}), make_log()
+    assert main(["fleet", str(other), str(clock), "--fleet", "1mbit", "--draws", "2"]) == 0
     out, err = capfd.readouterr()
-    assert "MARINA" in out and "DIANA" not in out
-    (line,) = err.splitlines()
-    assert line.startswith(f"{clock}: left out: ran on a fleet's clock")
+    assert "MARINA" in out and "DIANA" not in out and err.count("\n") == 1
+    assert err.startswith(f"{clock}: left out: ran on a fleet's clock")
     assert "left out" in command("fleet", clock, "--fleet", "1mbit", code=2)
     for words in (["show", "--target", "round>=9"], ["plot", "-o", clock.with_suffix(".png")]):
-        line = command(*words, make_log(), clock, "--network", "1mbit", code=2)
+        line = command(*words, other, clock, "--network", "1mbit", code=2)
         assert f"{clock}: ran on a fleet's clock; see its column simulated_seconds" in line
 
 
 def test_a_million_clients_and_a_thousand_rounds_in_little_memory(make_log, command, monkeypatch):
     """Peak memory of the command, kernels on the disk; a client is drawn once for all rounds."""
-    n, rounds_ = 10**6, 1000
-    k = np.arange(rounds_ + 1)
+    n, k = 10**6, np.arange(1001)
     sent = {"bits_up": 320 * n * k, "bits_down": 320 * n * k, "messages_up": n * k}
-    sent |= {"framing_bits_up": 0 * k, "framing_bits_down": 0 * k}
-    million = make_log(rounds=rounds_, columns=sent, attrs={"workers": n, "ranks": 1})
+    sent |= dict.fromkeys(("framing_bits_up", "framing_bits_down"), 0 * k)
+    million = make_log(rounds=1000, columns=sent, attrs={"workers": n, "ranks": 1})
     words = "fleet", "--fleet", "mlab:US", "--set", "fleet.dropout=0.05", "--draws", "2"
     command(*words, million)  # compiles
     script = "import sys; from mpisim.cli import main; main(sys.argv[1:]);"

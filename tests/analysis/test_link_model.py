@@ -30,14 +30,10 @@ def wire(bits, messages=1):
 @pytest.mark.parametrize(
     ("text", "network"),
     [
-        ("100mbit,1ms", Links(1e8, 1e8, 1e-3)),
+        *(("100mbit,1ms", Links(1e8, 1e8, 1e-3)), ("unlimited,2s", Links(latency=2.0))),
+        *(("1.5Gbit, ranks", Links(1.5e9, 1.5e9, ranks=True)), ("64kbit/unlimited", Links(64e3))),
         ("10mbit/1gbit,50us,shared", Links(1e7, 1e9, 5e-5, shared=True)),
-        ("1.5Gbit, ranks", Links(1.5e9, 1.5e9, ranks=True)),
         ("10mbit,shared,ranks,bucket", Links(1e7, 1e7, shared=True, ranks=True, bucket=True)),
-        ("unlimited,2s", Links(latency=2.0)),
-        ("64kbit/unlimited", Links(up=64e3)),
-        ("9600bit,0ms", Links(9600.0, 9600.0)),
-        ("3ms", Links(latency=3e-3)),
     ],
 )
 def test_text_of_a_network(text, network):
@@ -45,32 +41,30 @@ def test_text_of_a_network(text, network):
     assert parse(str(network)) == network
 
 
-def traffic(workers=(0, 2, 1)):
-    """Two rows, after 1 and 3 rounds of 3 workers: each sends 1000, then 600, 400 and 200 bits."""
-    return Traffic(
-        rounds=np.array([1, 3]),
-        seconds=np.array([0.5, 0.75]),
-        bits_up=np.array([3000, 3000 + 2 * 1200]),
-        bits_down=np.array([3 * 800, 3 * 800 * 3]),
-        bits_up_max=np.array([1000, 1000 + 2 * 600]),
-        workers=np.array(workers),
-        messages_up=np.array([3, 9]),
-    )
+def traffic(rounds, up, down=0, most=0, messages=0, alone=0.0, workers=(0, 2, 1)):
+    """Rows after so many rounds, each of ``alone`` seconds; all other numbers are totals, too."""
+    k = np.array(rounds)
+    columns = (np.broadcast_to(column, k.shape) for column in (up, down, most))
+    return Traffic(k, alone * k, *columns, np.array(workers), np.array(messages))
 
 
-def test_a_link_for_each_worker():
-    # one round: 0.25 s there, 1000 bits up, 0.25 s back, 800 bits down
-    first = 0.5 + 2 * 0.25 + wire(1000) / 100 + wire(800) / 50
-    second = 0.25 + 2 * (2 * 0.25 + wire(600) / 100 + wire(800) / 50)
-    result = seconds(Links(100.0, 50.0, 0.25), traffic())
-    assert result == pytest.approx([first, first + second], rel=1e-14)
+# Two rows, after 1 and 3 rounds of 3 workers: each sends 1000, then 600, 400 and 200 bits.
+SMALL = traffic([1, 3], [3000, 5400], [2400, 7200], [1000, 2200], [3, 9], alone=0.5)
 
 
-def test_a_link_of_the_server_that_all_share():
-    first = 0.5 + wire(3000, 3) / 100 + 3 * wire(800) / 50
-    second = 0.25 + 2 * (wire(1200, 3) / 100 + 3 * wire(800) / 50)
-    result = seconds(Links(100.0, 50.0, shared=True), traffic())
-    assert result == pytest.approx([first, first + second], rel=1e-14)
+@pytest.mark.parametrize(
+    ("network", "wires"),
+    [  # a link for each worker, or one of the server that all share
+        (Links(100.0, 50.0, 0.25), [wire(1000), wire(600)]),
+        (Links(100.0, 50.0, 0.25, shared=True), [wire(3000, 3), wire(1200, 3)]),
+    ],
+)
+def test_links_of_workers_and_of_the_server(network, wires):
+    """There and back 0.25 s, and 800 bits to each worker."""
+    back = 0.5 + 2 * 0.25 + (3 if network.shared else 1) * wire(800) / 50
+    first, second = (back + bits / 100 for bits in wires)
+    result = seconds(network, SMALL)
+    assert result == pytest.approx([first, first + 2 * second], rel=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -85,23 +79,17 @@ def test_a_link_of_the_server_that_all_share():
 def test_workers_of_a_rank_on_one_host(workers, shared, up, hosts):
     network = Links(100.0, 50.0, 0.125, shared, ranks=True)
     expected = 0.5 + 2 * 0.125 + wire(up, hosts) / 100 + hosts * wire(800) / 50
-    assert seconds(network, traffic(workers))[0] == pytest.approx(expected, rel=1e-14)
+    case = SMALL._replace(workers=np.array(workers))
+    assert seconds(network, case)[0] == pytest.approx(expected, rel=1e-14)
 
 
 def large(alone):
-    """Rows of 1 and of 2 rounds of ``own`` seconds; 3 workers send 20,000 bits and get 40,000."""
-    return Traffic(
-        rounds=np.array([1, 3]),
-        seconds=np.array([alone, 3 * alone]),
-        bits_up=np.array([60_000, 180_000]),
-        bits_down=np.array([120_000, 360_000]),
-        bits_up_max=np.array([20_000, 60_000]),
-        workers=np.array([0, 2, 1]),
-        messages_up=np.array([3, 9]),
-    )
+    """Rows of 1 and of 3 rounds; each of 3 workers sends 20,000 bits and gets 40,000."""
+    k = np.array([1, 3])
+    return traffic(k, 60_000 * k, 120_000 * k, 20_000 * k, 3 * k, alone)
 
 
-def test_what_a_bucket_holds_passes_at_once():
+def test_what_a_bucket_holds_passes_at_once_and_refills_at_the_rate_of_its_link():
     # 1600 bytes and 125 us: 12,800 + 125 bits at 1 Mbit/s
     network = Links(1e6, 1e6, shared=True, bucket=True)
     a_round = 0.5 + (3 * wire(20_000) + 3 * wire(40_000) - 2 * (12_800 + 125)) / 1e6
@@ -109,57 +97,24 @@ def test_what_a_bucket_holds_passes_at_once():
     assert result == pytest.approx([a_round, 3 * a_round], rel=1e-14)
     # all of them: a round takes its own time
     within = Links(1e6, np.inf, bucket=True)
-    assert seconds(within, traffic()) == pytest.approx([0.5, 0.75], rel=1e-14)
-
-
-def test_a_bucket_refills_at_the_rate_of_its_link():
+    assert seconds(within, SMALL) == pytest.approx([0.5, 1.5], rel=1e-14)
     # 10 kbit/s and 1 Gbit/s: a round takes what its bits take to pass, not less
-    network = Links(1e9, 1e4, bucket=True)
-    result = seconds(network, large(1e-9))
+    result = seconds(Links(1e9, 1e4, bucket=True), large(1e-9))
     assert result == pytest.approx(np.array([1, 3]) * wire(40_000) / 1e4, rel=1e-9)
-
-
-CLIENTS, ROUNDS = 200, 199  # PP-MARINA with r = 2: all send once, then two a round
-PP_MARINA = Traffic(
-    rounds=np.arange(ROUNDS + 2),
-    seconds=np.zeros(ROUNDS + 2),
-    bits_up=np.array([0, *(CLIENTS * 3520 + 2 * 320 * np.arange(ROUNDS + 1))]),
-    bits_down=CLIENTS * 3520 * np.arange(ROUNDS + 2),
-    bits_up_max=np.array([0, *(3520 + 320 * np.arange(ROUNDS + 1))]),
-    workers=np.array([0, 120, 80]),
-    messages_up=np.array([0, *(CLIENTS + 2 * np.arange(ROUNDS + 1))]),
-)
-
-
-def test_a_shared_link_carries_the_messages_that_are_sent():
-    """200 messages of 110 values, then 199 rounds of two messages of 10 values."""
-    by_hand = CLIENTS * (3520 + 8 * 88) + ROUNDS * 2 * (320 + 8 * 88)
-    result = seconds(Links(up=1e7, shared=True), PP_MARINA)[-1]
-    assert result == pytest.approx(by_hand / 1e7, rel=1e-12)
-    assert result == pytest.approx(0.126, abs=1e-3)
 
 
 @pytest.mark.parametrize("ranks", [False, True])
 def test_idle_workers_pay_nothing(ranks):
     """Bernoulli: of three workers, two, none and one send; the rows are rounds, or all in one."""
-    every = Traffic(
-        rounds=np.arange(4),
-        seconds=np.zeros(4),
-        bits_up=np.cumsum([0, 2000, 0, 1000]),
-        bits_down=np.arange(4),
-        bits_up_max=np.cumsum([0, 1000, 0, 1000]),
-        workers=np.array([0, 1, 1, 1]),
-        messages_up=np.cumsum([0, 2, 0, 1]),
-    )
+    sent, most, messages = [0, 2000, 2000, 3000], [0, 1000, 1000, 2000], [0, 2, 2, 3]
+    every = traffic(range(4), sent, range(4), most, messages, workers=(0, 1, 1, 1))
     shared = seconds(Links(up=100.0, latency=0.25, shared=True, ranks=ranks), every)
     a_message = wire(1000) / 100
     assert np.diff(shared) == pytest.approx([2 * a_message + 0.5, 0.25, a_message + 0.5])
     if not ranks:
         alone = seconds(Links(up=100.0), every)
         assert np.diff(alone) == pytest.approx([a_message, 0, a_message])
-    values = {name: value for name, value in every._asdict().items() if value is not None}
-    ends = {name: value[[0, -1]] for name, value in values.items() if name != "workers"}
-    last = every._replace(**ends)
+    last = traffic([0, 3], [0, 3000], [0, 3], [0, 2000], [0, 3], workers=(0, 1, 1, 1))
     result = seconds(Links(up=100.0, shared=True, ranks=ranks), last)
     assert result[-1] == pytest.approx(3 * a_message)
 
@@ -201,7 +156,7 @@ METHODS = {
     "fedavg": {"local_steps": 2, "participants": 3},
     "pp-marina": {"p": 0.3, "participants": 4},
     "diana": {"alpha": 0.4},
-}  # DASHA computes a second gradient on a clock, as a client may have been away
+}
 
 
 def log_of(tmp_path, name, keys, compressor=RANDK, fleet=None, **run):
@@ -222,13 +177,19 @@ def modelled(path, keys=KEYS, seed=1):
 
 
 @pytest.mark.parametrize(
-    ("name", "keys"), [*METHODS.items(), ("pp-marina", {"p": 0.3, "participants": N})]
+    ("name", "keys", "rounds"),
+    [
+        *((name, keys, 31) for name, keys in METHODS.items()),
+        ("pp-marina", {"p": 0.3, "participants": N}, 31),
+        ("dasha", {"start": "zero"}, 2),  # nothing is sent in the first; the row is the computing's
+    ],
 )
-def test_seconds_after_the_fact_are_those_of_a_simulated_run(name, keys, tmp_path):
+def test_seconds_after_the_fact_are_those_of_a_simulated_run(name, keys, rounds, tmp_path):
+    """DASHA computes a second gradient on a clock, as a client may have been away."""
     plain = log_of(tmp_path, name, keys)
     timed = log_of(tmp_path, name, keys, fleet=KEYS | {"simulate": True})
-    expected = columns(timed)["simulated_seconds"]
-    assert modelled(plain) == pytest.approx(expected, rel=1e-9)
+    expected = columns(timed)["simulated_seconds"][:rounds]
+    assert modelled(plain)[:rounds] == pytest.approx(expected, rel=1e-9)
     # the run's participants are no draw of the fleet
     assert np.array_equal(modelled(plain, seed=2), modelled(plain, seed=1))
 
@@ -289,27 +250,13 @@ def test_participants_who_have_nothing_to_send_have_computed(tmp_path):
     assert fleet_seconds(rounds_of(read(path), late), late).left_out[-1] == 1
 
 
-def test_a_round_in_which_nothing_is_sent_takes_the_computing(tmp_path):
-    keys = {"start": "zero"}
-    plain = log_of(tmp_path, "dasha", keys)
-    timed = log_of(tmp_path, "dasha", keys, fleet=KEYS | {"simulate": True})
-    assert modelled(plain)[1] == pytest.approx(columns(timed)["simulated_seconds"][1], rel=1e-9)
+SCAFFOLD = "scaffold", {"local_steps": 2}, 2, False
+FEDNL = "fednl-pp", {"hessian": {"name": "topk", "k": 5}}, 3, True  # its start is of all clients
 
 
-HESSIAN = {"hessian": {"name": "topk", "k": 5}}
-
-
-@pytest.mark.parametrize(
-    ("name", "keys", "r", "several", "start"),
-    [
-        *(("scaffold", {"local_steps": 2}, r, 2, False) for r in (2, 3, 4)),
-        *(("fednl-pp", HESSIAN, r, 3, True) for r in (2, 3, 4)),
-    ],
-)
-def test_a_client_that_sends_several_messages_is_one_client(
-    name, keys, r, several, start, tmp_path
-):
-    """Also where they are as many as the clients, or more; FedNL-PP's start is of all clients."""
+@pytest.mark.parametrize("r", [2, 3, 4])  # also where messages are as many as clients, or more
+@pytest.mark.parametrize(("name", "keys", "several", "start"), [SCAFFOLD, FEDNL])
+def test_a_client_that_sends_several_messages_is_one(name, keys, several, start, r, tmp_path):
     path = log_of(tmp_path, name, keys | {"participants": r})
     who, messages = who_sent(read(path))
     assert messages.tolist() == [0, 0 if start else several, *[several] * 29]

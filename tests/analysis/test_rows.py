@@ -11,7 +11,7 @@ import pytest
 
 from mpisim.analysis.costs import Costs, parse
 from mpisim.analysis.formatting import columns, escaped, table
-from mpisim.analysis.log_files import all_rows, selected, to_parquet
+from mpisim.analysis.log_files import all_rows, selected
 from mpisim.runs.log.reader import read, read_all
 
 
@@ -25,23 +25,27 @@ def test_rows_of_several_logs(make_log):
     assert rows["log"].tolist() == ["log1.h5"] * 2 + ["log2.h5"] * 3
     assert rows["run.rounds"].tolist() == [1, 1, 2, 2, 2] and set(rows["n"]) == {5}
     assert rows["method.name"].tolist() == ["marina"] * 2 + ["diana"] * 3
-    assert rows["seed"].tolist() == [1, 1, 7, 7, 7]
     assert rows["round"].tolist() == [0, 1, 0, 1, 2] and rows["round"].dtype.kind == "i"
     assert rows["suboptimality"][2:].tolist() == [0.5] * 3
     assert np.isnan(rows["suboptimality"][:2]).all()
     assert rows["seconds"].tolist() == pytest.approx([0, 0.036, 0, 0.036, 0.072])
 
 
-def test_a_number_and_a_text_are_in_no_order(make_log):
+@pytest.mark.parametrize(
+    ("condition", "seeds"),
+    [  # a number and a text are in no order
+        *(("method.stepsize > 0.6", [3]), ("method.stepsize <= 2", [2, 3])),
+        *(("method.stepsize == theory", [0]), ("method.stepsize != 2.00", [0, 1, 2])),
+        *(("method.stepsize < u", [0, 1]), ("compressor.k < 11", [0, 1, 2, 3])),
+        *(("method.name != 'diana'", [1, 2, 3]), ("seed=2", [2]), ("status == done", [1, 2, 3])),
+    ],
+)
+def test_where(condition, seeds, make_log):
     steps = ['"theory"', "{ theory = 4.0 }", "0.5", "2.0"]
-    logs = read_all([make_log(stepsize=step, seed=i) for i, step in enumerate(steps)])
-    kept = {
-        c: [log.attrs["seed"] for log in selected(logs, f"method.stepsize {c}")] for c in SIGNED
-    }
-    assert kept == SIGNED
-
-
-SIGNED = {"> 0.6": [3], "<= 2": [2, 3], "== theory": [0], "!= 2": [0, 1, 2], "< u": [0, 1]}
+    logs = [make_log(stepsize=step, seed=i) for i, step in enumerate(steps) if i]
+    logs.append(make_log("diana", stepsize=steps[0], seed=0, attrs={"status": "diverged"}))
+    found = [log.attrs["seed"] for log in selected(read_all(logs), [condition])]
+    assert sorted(found) == seeds
 
 
 def test_the_best_step_is_that_of_the_longest_runs(make_log):
@@ -77,102 +81,55 @@ def test_csv_has_all_digits(make_log, command):
         assert np.array_equal(shown, values.astype(float), equal_nan=True), name
 
 
-def by_pyarrow(path):
-    parquet = pytest.importorskip("pyarrow.parquet")
-    return parquet.read_table(path).to_pydict()
-
-
-def by_polars(path):
-    return pytest.importorskip("polars").read_parquet(path).to_dict(as_series=False)
-
-
-@pytest.mark.parametrize(("written", "result"), [("pyarrow", by_pyarrow), ("polars", by_polars)])
-def test_parquet(make_log, written, result, monkeypatch, command):
-    pytest.importorskip(written)
+@pytest.mark.parametrize("written", ["pyarrow", "polars"])
+def test_parquet(make_log, written, monkeypatch, command):
+    """A column with steps that are numbers and texts has texts."""
+    library = pytest.importorskip("pyarrow.parquet" if written == "pyarrow" else written)
     if written == "polars":
         monkeypatch.setitem(sys.modules, "pyarrow", None)
-    path = make_log(rounds=4)
-    out = path.with_suffix(".parquet")
-    command("export", path, "--parquet")
-    columns = result(out)
-    expected = all_rows([read(path)])
+    paths = [make_log(rounds=4, stepsize=step, seed=1) for step in ("0.5", '"theory"')]
+    out = paths[0].with_name("out.parquet")
+    command("export", *paths, "-o", out)
+    if written == "pyarrow":
+        columns = library.read_table(out).to_pydict()
+    else:
+        columns = library.read_parquet(out).to_dict(as_series=False)
+    expected = all_rows(read_all(paths))
     assert list(columns) == list(expected)
-    assert columns["log"] == [path.name] * 5 and columns["seed"] == [1] * 5
+    assert columns["method.stepsize"] == ["0.5"] * 5 + ["theory"] * 5
+    assert columns["log"] == ["log1.h5"] * 5 + ["log2.h5"] * 5 and columns["seed"] == [1] * 10
     for name in ("round", "bits_up", "grad_norm_sq", "seconds"):
         assert columns[name] == expected[name].tolist()
-
-
-def test_parquet_has_steps_that_are_numbers_and_texts(make_log):
-    parquet = pytest.importorskip("pyarrow.parquet")
-    logs = [make_log(rounds=0, stepsize=step) for step in ("0.5", '"theory"')]
-    written = parquet.read_table(io.BytesIO(to_parquet(all_rows(read_all(logs)))))
-    assert written["method.stepsize"].to_pylist() == ["0.5", "theory"]
-
-
-STEPS = ('"theory"', "{ theory = 4.0 }", "0.5")
-
-
-@pytest.fixture
-def varied(make_log):
-    """Logs of three steps, one of them without k, in two folders."""
-    for i, step in enumerate(STEPS):
-        compressor = 'name = "randk"\nk = 10' if i else 'name = "natural"'
-        path = make_log(stepsize=step, compressor=compressor, rounds=2, seed=i)
-    (path.parent / "below").mkdir()
-    path.rename(path.parent / "below" / "deep.h5")
-    return path.parent
-
-
-def test_list_and_export_have_one_key(varied, command):
-    """Rows of both tables are joined by the log, and need not be: settings are in both."""
-    pandas = pytest.importorskip("pandas")
-    out = varied / "rows.csv"
-    command("export", varied / "*.h5", varied / "below" / "*.h5", "-o", out)
-    text = command("show", varied, "--csv", "--all-settings")
-    listed = pandas.read_csv(io.StringIO(text)).set_index("log")
-    rows = pandas.read_csv(out)
-    assert set(rows["log"]) == set(listed.index) == {"log1.h5", "log2.h5", "below/deep.h5"}
-    last = rows[rows["round"] == 2].set_index("log").loc[listed.index]
-    for name in ("label", "n", "status", "stepsize", "seed", "method.stepsize", "loss"):
-        assert last[name].tolist() == listed[name].tolist(), name
-    assert "problem.data" in listed and "problem.data" not in last
 
 
 HEAD, ROWS = ["name", "n", "x"], [["a_b | c", 7, 1 / 3], ["", None, 12345678.0]]
 
 
 def test_text_has_columns_and_numbers_flush_right():
-    text = table(HEAD, ROWS)
-    assert text.splitlines() == [
+    assert table(HEAD, ROWS).splitlines() == [
         "name     n            x",
         "a_b | c  7     0.333333",
         "         -  1.23457e+07",
     ]
     assert columns([("a", "bb"), ("ccc", "d")], right=(1,)) == "  a    bb\n  ccc   d"
-    assert columns([("a", ""), ("b", "c")]) == "  a\n  b  c"
 
 
 def test_markdown_and_latex_show_signs_as_they_are():
     row = table(HEAD, ROWS, "markdown").splitlines()[2]
     assert row == r"| a_b \| c | 7 | 0.333333 |"
     assert escaped("`a` <b> $c *d \\") == r"\`a\` \<b> \$c \*d \\"
-    latex = table(["γ & ω"], [[r"50% #1 {x} ~ ^ \ a_b ≤ 3 | <"]], "latex")
-    assert latex.isascii() and r"$\gamma$ \& $\omega$" in latex
-    row = next(line for line in latex.splitlines() if "50" in line)
-    assert r"50\% \#1 \{x\}" in row and r"a\_b $\le$ 3 $|$ $<$" in row
-    lines = table(HEAD, ROWS, "latex").splitlines()
-    assert lines[0] == r"\begin{tabular}{lrr}  % needs \usepackage{booktabs}"
+    lines = table(["γ & ω"], [[r"50% #1 {x} ~ ^ \ a_b ≤ 3 | <"]], "latex").splitlines()
+    assert lines[0] == r"\begin{tabular}{l}  % needs \usepackage{booktabs}"
     assert lines[1] == r"\toprule" and lines[-2:] == [r"\bottomrule", r"\end{tabular}"]
+    assert r"$\gamma$ \& $\omega$" in lines[2] and lines[4].isascii()
+    assert r"50\% \#1 \{x\}" in lines[4] and r"a\_b $\le$ 3 $|$ $<$" in lines[4]
 
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@a", "\t=1"])
 def test_csv_is_no_formula(cell):
     text = table([cell, "y"], [[cell, -1.5], [None, 1 / 3]], "csv")
-    assert list(csv.reader(io.StringIO(text))) == [
-        [f"'{cell}", "y"],
-        [f"'{cell}", "-1.5"],
-        ["", "0.3333333333333333"],
-    ]
+    escaped = [[f"'{cell}", "y"], [f"'{cell}", "-1.5"], ["", "0.3333333333333333"]]
+    assert list(csv.reader(io.StringIO(text))) == escaped
 
 
 HOSTILE = (

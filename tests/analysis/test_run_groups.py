@@ -1,15 +1,14 @@
 """Which logs make one curve, what the legend says of it, and one's own figure of chosen runs."""
 
 import json
-import re
 import shutil
+from itertools import product
 
 import h5py
 import numpy as np
 import pytest
 
 import mpisim
-from mpisim.analysis.log_files import selected
 from mpisim.analysis.run_groups import group_runs, one_setting
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read, read_all
@@ -43,12 +42,15 @@ def test_a_seed_counts_once_whatever_its_file(make_log, tmp_path):
     copy = shutil.copy(one, tmp_path / "copy.h5")
     [group] = group_runs(read_all([one, two, copy, one]))
     assert [log.path for log in group.logs] == [one, two]
-    with h5py.File(copy, "r+") as file:  # clocks are another machine's
-        file["rounds/time_compute"][...] *= 3
-        file.attrs["host"] = "elsewhere"
+
+    def change(name, where, value):
+        with h5py.File(copy, "r+") as file:
+            file[name][where] = value
+            file.attrs["host"] = "elsewhere"
+
+    change("rounds/time_compute", ..., 3.0)  # clocks are another machine's
     assert len(group_runs(read_all([one, copy]))[0].logs) == 1
-    with h5py.File(copy, "r+") as file:
-        file["rounds/grad_norm_sq"][7] = np.nan
+    change("rounds/grad_norm_sq", 7, np.nan)
     with pytest.raises(InputError, match=r"log1.h5 and .*copy.h5: .* grad_norm_sq differs in rou"):
         group_runs(read_all([one, copy]))
     with h5py.File(copy, "r+") as file:  # it may go on from an earlier checkpoint
@@ -57,13 +59,11 @@ def test_a_seed_counts_once_whatever_its_file(make_log, tmp_path):
 
 
 def test_rows_of_a_seed_are_compared_where_both_have_one(make_log):
-    k = np.arange(0, 51, 10)
-    rare = {"round": k, "loss": 1 / (1 + k), "grad_norm_sq": np.exp(-0.1 * k)}
-    full = make_log()
-    with h5py.File(full) as file:
-        drop = file["rounds"].keys() - rare.keys()
-    [group] = group_runs(read_all([make_log(columns=rare, drop=drop), full]))
-    assert [log.path for log in group.logs] == [full]  # as long, and with more rows
+    full, rare = read_all([make_log(), make_log()])
+    for name, values in rare.columns.items():
+        rare.columns[name] = values[::10]
+    [group] = group_runs([rare, full])
+    assert group.logs == [full]  # as long, and with more rows
 
 
 CODE = {"module mine": "aaaa", "module mpisim.runs.loop": "bbbb", "processor": "x86-64"}
@@ -79,11 +79,10 @@ def test_other_code_sets_runs_apart(make_log):
     same = [make_log(seed=1, attrs=code() | {"source": "1"})]
     same += [make_log(seed=2, attrs=code(processor="arm") | {"source": "2"})]
     assert labels(*same) == [""]
-    mine = make_log(seed=3, attrs=code(module_mine="cccc"))
+    mine = make_log(seed=3, attrs=code(module_mine="cccc") | {"ranks": 7})
     assert labels(*same, mine) == ["module mine = aaaa", "module mine = cccc"]
-    far = make_log(seed=3, attrs=code(module_mine="cccc") | {"ranks": 7})
     timed = ["2 ranks, module mine = aaaa", "7 ranks, module mine = cccc"]
-    assert labels(*same, far, by_ranks=True) == timed
+    assert labels(*same, mine, by_ranks=True) == timed
     words = code(module_mine="cccc")["code"].replace("bbbb", "dddd")
     both = labels(*same, make_log(seed=4, attrs={"code": words}))
     assert both[0].startswith("module mine and 1 more = ") and len(set(both)) == 2
@@ -137,7 +136,7 @@ def qsgd(norm):
     return {"compressor": f'name = "qsgd"\ns = 2\nnorm = "{norm}"'}
 
 
-GD, DIANA = {"method": "gd", "compressor": NONE}, {"method": "diana"}
+GD = {"method": "gd", "compressor": NONE}
 EF21 = {"method": "ef21", "compressor": TOPK}
 SMOOTH = {"compressor": 'name = "smooth"\ninner = { name = "qsgd", s = 2 }'}
 FOUR, PL = "{ theory = 4.0 }", '{ theory = 4.0, condition = "PL" }'
@@ -147,9 +146,8 @@ FOUR, PL = "{ theory = 4.0 }", '{ theory = 4.0, condition = "PL" }'
     ("logs", "names"),
     [
         ([{}, EF21, GD], ["MARINA, RandK (K = 10)", "EF21, TopK (K = 10)", "GD, no compression"]),
-        ([{}, DIANA], ["MARINA", "DIANA"]),  # not what they have in common
+        ([{}, {"method": "diana"}], ["MARINA", "DIANA"]),  # not what they have in common
         ([randk(1), randk(5)], ["RandK (K = 1)", "RandK (K = 5)"]),
-        ([{}, {"stepsize": "0.5"}], ["γ = theory", "γ = 0.5"]),
         ([{}, {"stepsize": FOUR}], ["γ = theory", "γ = 4 × theory"]),
         ([{}, {"stepsize": PL}], ["γ = theory", "γ = 4 × theory (PL)"]),
         (  # a parameter only among runs of its method
@@ -166,12 +164,7 @@ def test_a_label_has_what_differs(make_log, logs, names):
 
 @pytest.mark.parametrize(
     ("more", "apart"),
-    [
-        ("", False),
-        ("schedule = { at = [0.2], factor = 0.1 }", True),
-        ("warmup = 0.13", True),
-        ("warmup = 5", False),
-    ],
+    [("schedule = { at = [0.2], factor = 0.1 }", 1), ("warmup = 0.13", 1), ("warmup = 5.0", 0)],
 )
 def test_shares_of_the_rounds_make_the_rounds_a_setting(make_log, more, apart):
     """A step that drops after a fifth of the rounds drops elsewhere in a longer run."""
@@ -185,28 +178,22 @@ def test_shares_of_the_rounds_make_the_rounds_a_setting(make_log, more, apart):
 
 
 matplotlib = pytest.importorskip("matplotlib")
+pytest.importorskip("matplotlib.figure")
 
 
 @pytest.fixture
 def grid(make_log):
-    """Two methods with three steps and two seeds each; the larger, the faster, but for the last."""
-    for method in ("marina", "diana"):
-        for step, rate in (("0.1", 0.05), ("0.4", 0.3), ("1.6", 0.01)):
-            for seed in (1, 2):
-                path = make_log(method=method, stepsize=step, rate=rate, seed=seed)
+    """A folder: two methods with three steps and two seeds each, of which 0.4 is the best step."""
+    rates = {"0.1": 0.05, "0.4": 0.3, "1.6": 0.01}
+    for method, (step, rate), seed in product(("marina", "diana"), rates.items(), (1, 2)):
+        path = make_log(method, stepsize=step, rate=rate, seed=seed)
     return path.parent
-
-
-def axes_of(**rc):
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(rc):
-        return Figure(figsize=(5, 4)).subplots(1, 2)
 
 
 def test_axes_that_exist_keep_their_look(grid):
     before = dict(matplotlib.rcParams)
-    left, right = axes_of(**{"axes.facecolor": "#eeeeee", "axes.spines.top": True})
+    with matplotlib.rc_context({"axes.facecolor": "#eeeeee", "axes.spines.top": True}):
+        left, right = matplotlib.figure.Figure(figsize=(5, 4)).subplots(1, 2)
     with matplotlib.rc_context({"lines.linewidth": 5.0}):
         figure = mpisim.plot(grid, "round", ax=right, best=True, labels=["A", "B"])
     assert figure is right.figure and not left.lines
@@ -219,24 +206,12 @@ def test_axes_that_exist_keep_their_look(grid):
     assert dict(matplotlib.rcParams) == before
 
 
-def test_where(grid, command):
-    logs = read_all(sorted(grid.glob("*.h5")))
-    for condition, count in (
-        *(("method.name == diana", 6), ("method.name != 'diana'", 6), ("seed=2", 6)),
-        *(("method.stepsize >= 0.4", 8), ("method.stepsize == 0.40", 4)),
-        *(("compressor.k < 11", 12), ("status == done", 12)),
-    ):
-        assert len(selected(logs, [condition])) == count, condition
-    lines = command("show", grid, "--where", "method.stepsize == 0.40").splitlines()
-    assert len(lines) == 4 + 1
-
-
 def test_latex_has_formulas_and_rules(grid, command):
     words = ["show", grid / "*.h5", "--target", "grad_norm_sq=1e-2"]
     text = command(*words, "--latex")
-    assert r"$\|\nabla f(x^k)\|^2 \le 10^{-2}$" in text and r"$\gamma = 0.4$" in text
-    assert r"\toprule" in text and r"usepackage{booktabs}" in text and text.isascii()
-    assert re.search(r"& \$16 \\pm 0\$ &", text)
+    for part in (r"$\|\nabla f(x^k)\|^2 \le 10^{-2}$", r"$\gamma = 0.4$", r"& $16 \pm 0$ &"):
+        assert part in text
+    assert r"usepackage{booktabs}" in text and text.isascii()
     text = command(*words, "--latex", "--siunitx")
     assert r"\num{16+-0}" in text and "usepackage{booktabs,siunitx}" in text
     line = command(*words, "--siunitx", code=2)

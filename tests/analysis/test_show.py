@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-from time import monotonic
 
 import h5py
 import numpy as np
@@ -19,16 +18,10 @@ from tests.helpers import run_tables, table
 def test_says_what_was_run_and_how_it_ended(make_log):
     text = show_text(make_log(title="a title"))
     for part in (
-        "a title",
-        "mpisim run e.toml",
-        "non-convex loss on mushrooms, d = 113",
-        "MARINA",
-        "0.125, MARINA, Theorem 2.1",
-        "RandK (K = 10)",
-        "5 on 2 ranks, shared layout",
+        *("a title", "mpisim run e.toml", "non-convex loss on mushrooms, d = 113", "MARINA"),
+        *("0.125, MARINA, Theorem 2.1", "RandK (K = 10)", "5 on 2 ranks, shared layout"),
         "done; started 2020-01-01T00:00:00+00:00, took 1 min 05 s",
-        "50 of 50 (51 rows logged)",
-        "82824 per worker",
+        *("50 of 50 (51 rows logged)", "82824 per worker"),
     ):
         assert part in text
     shares = [float(s) for s in re.findall(r"([\d.]+)%", text)]  # of the time, by phase
@@ -38,26 +31,13 @@ def test_says_what_was_run_and_how_it_ended(make_log):
 
 
 def test_says_who_lies_and_what_the_server_does(tmp_path):
-    log = tmp_path / "x.h5"
     tables = table({"name": "gd", "stepsize": 0.1}, rounds=1)
-    run_tables(tables, log)
-    assert not re.search("^(server|attack) ", show_text(log), re.M)
-    server = {"aggregate": "median", "buckets": 2}
-    attack = {"name": "sign-flip", "share": 0.34}
-    run_tables(tables | {"server": server, "attack": attack}, log, force=True)
+    tables["server"] = {"aggregate": "median", "buckets": 2}
+    tables["attack"] = {"name": "sign-flip", "share": 0.34}
+    run_tables(tables, log := tmp_path / "x.h5")
     text = show_text(log)
     assert re.search("^server +median, buckets = 2$", text, re.M)
     assert re.search("^attack +sign-flip, share = 0.34; f is over the good workers$", text, re.M)
-
-
-DURATIONS = {  # of a run whose phases take 1.8 s
-    "seconds_elapsed": 64.5,
-    "seconds_setup": 2.25,
-    "seconds_rehearsal": 0.25,
-    "seconds_evaluation": 59.875,
-    "seconds_waiting": 0.5,
-    "seconds_before": 0.0,
-}
 
 
 def elapsed(text):
@@ -67,29 +47,30 @@ def elapsed(text):
 
 
 def test_what_elapsed_is_the_sum_of_its_parts(make_log):
-    text = show_text(make_log(attrs=DURATIONS))
-    parts = {"set-up": 2.25, "rehearsal": 0.25, "method": 1.8, "evaluation": 59.875, "rest": 0.325}
-    assert elapsed(text) == pytest.approx(parts)
-    assert "elapsed                     1 min 04 s" in text and sum(parts.values()) == 64.5
+    parts = {"elapsed": 64.5, "setup": 2.25, "rehearsal": 0.25, "evaluation": 59.875}
+    parts |= {"waiting": 0.5, "before": 0.0}
+    text = show_text(make_log(attrs={f"seconds_{name}": s for name, s in parts.items()}))
+    shown = {"set-up": 2.25, "rehearsal": 0.25, "method": 1.8, "evaluation": 59.875, "rest": 0.325}
+    assert elapsed(text) == pytest.approx(shown) and sum(shown.values()) == 64.5
+    assert "elapsed                     1 min 04 s" in text
     assert "waiting, 0.500 s of rank 0 for slower ranks, is not added" in text
-    assert "resumed" not in text and "more ranks than cores" not in text
+    assert not re.search("^(server|attack) |resumed|more ranks than cores", text, re.M)
 
 
 def test_the_parts_of_a_real_run_add_up(tmp_path):
     """On one rank, whose clock is the slowest path, to the last digit; also where it resumes."""
     log = tmp_path / "x.h5"
-    tables = table({"name": "marina", "stepsize": 0.1, "p": 0.5}, {"name": "randk", "k": 5})
-    tables["compressor"] = {"name": "smooth", "inner": tables["compressor"]}  # sends before round 0
-    tables["problem"] |= {"name": "logistic", "l2": 1e-3}
+    sends_before_round_0 = {"name": "smooth", "inner": {"name": "randk", "k": 5}}
+    logistic = {"name": "logistic", "l2": 1e-3}
+    marina = {"name": "marina", "stepsize": 0.1, "p": 0.5}
+    tables = table(marina, sends_before_round_0, problem=logistic)
     for resumed in (False, True):
-        start = monotonic()
         tables["run"]["rounds"] = 30 if resumed else 20
         run_tables(tables, log, resume=resumed)
-        wall, attrs = monotonic() - start, read(log).attrs
+        attrs = read(log).attrs
         parts = elapsed(show_text(log))
         assert parts["rest"] == 0 and min(parts.values()) >= 0
         assert sum(parts.values()) == pytest.approx(attrs["seconds_elapsed"], abs=3e-3)
-        assert 0 < attrs["seconds_elapsed"] < wall
         method = read(log).column("seconds")
         before = method[read(log).columns["round"] == 20][0] if resumed else 0.0
         assert attrs["seconds_before"] == pytest.approx(before, abs=1e-9)
@@ -100,9 +81,6 @@ def test_a_log_without_rows_or_optional_columns(make_log):
     assert "no row yet" in show_text(make_log(rounds=-1))
     text = show_text(make_log(drop=("paper_bits_up", "oracle_calls", "time_other")))
     assert "paper" not in text.replace("paper's", "") and "oracle" not in text
-
-
-FEDAVG = [("fedavg", {"participants": 5}), ("fedavg", {}), ("gd", {})]
 
 
 @pytest.fixture
@@ -120,18 +98,17 @@ def folder(make_log):
 @pytest.fixture
 def rows(folder, command):
     """rows(*flags): those of the folder."""
-    return lambda *flags: list(
-        csv.DictReader(io.StringIO(command("show", folder, "--csv", *flags)))
-    )
+
+    show = "show", folder, "--csv"
+    return lambda *flags: list(csv.DictReader(io.StringIO(command(*show, *flags))))
 
 
 def test_rows_have_what_varies_and_how_runs_ended(rows):
-    result = rows()
-    assert [row["log"] for row in result] == ["below/deep.h5", "log1.h5", "log2.h5"]
-    settings = ["method.stepsize", "run.seed"]
+    deep, *others = rows()
+    assert [row["log"] for row in (deep, *others)] == ["below/deep.h5", "log1.h5", "log2.h5"]
     ends = ["status", "round", "loss", "grad_norm_sq", "bits_per_worker", "seconds"]
-    assert list(result[0]) == ["log", *settings, *ends, "label", "n", "seed", "stepsize"]
-    deep = result[0]
+    settings = ["method.stepsize", "run.seed"]
+    assert list(deep) == ["log", *settings, *ends, "label", "n", "seed", "stepsize"]
     assert [deep[name] for name in settings + ends[:1]] == ["4 × theory", "3", "done"]
     assert (deep["round"], deep["bits_per_worker"]) == ("50", str(320.0 * 50 + 4000))
     assert float(deep["grad_norm_sq"]) == np.exp(-0.1 * 3 * 50)
@@ -139,8 +116,9 @@ def test_rows_have_what_varies_and_how_runs_ended(rows):
 
 
 def test_a_key_that_only_some_runs_of_a_method_have_varies():
-    some, all_, other = ({"method": {"name": n} | k} for n, k in FEDAVG)
-    assert labels.columns([some, all_, other]) == {
+    some = {"method": {"name": "fedavg", "participants": 5}}
+    every, other = ({"method": {"name": name}} for name in ("fedavg", "gd"))
+    assert labels.columns([some, every, other]) == {
         "method.name": ["fedavg", "fedavg", "gd"],
         "method.participants": [5, None, None],
     }
@@ -171,10 +149,9 @@ def test_what_cannot_be_read_is_passed_over(folder, capsys):
     assert main(["show", str(folder)]) == 0
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 4
-    assert err.splitlines() == [
-        f"mpisim: passed over: {folder}/broken.h5: not a log: not an HDF5 file",
-        f"mpisim: passed over: {folder}/empty.h5: not a log: the file is empty",
-    ]
+    why = {"broken.h5": "not an HDF5 file", "empty.h5": "the file is empty"}
+    lines = [f"mpisim: passed over: {folder}/{name}: not a log: {why[name]}" for name in why]
+    assert err.splitlines() == lines
 
 
 def test_a_folder_without_any_good_log_is_a_mistake(tmp_path, command):
@@ -182,10 +159,11 @@ def test_a_folder_without_any_good_log_is_a_mistake(tmp_path, command):
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file["x"] = 1.0
     for words in (["show"], ["plot", "-o", f"{tmp_path}/a.html"], ["show", "--target=loss=1"]):
-        lines = command(*words, tmp_path, code=2).splitlines()
-        assert len(lines) == 3 and not (tmp_path / "a.html").exists()
-        assert "broken.h5: not a log" in lines[0] and "other.h5: not an mpisim log" in lines[1]
-        assert lines[-1] == "mpisim: none of the 2 files is a log that can be read"
+        *passed_over, last = command(*words, tmp_path, code=2).splitlines()
+        assert "broken.h5: not a log" in passed_over[0] and len(passed_over) == 2
+        assert "other.h5: not an mpisim log" in passed_over[1]
+        assert last == "mpisim: none of the 2 files is a log that can be read"
+        assert not (tmp_path / "a.html").exists()
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
