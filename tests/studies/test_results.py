@@ -18,7 +18,8 @@ from PIL import Image
 from mpisim.analysis import labels as settings_of_runs
 from mpisim.analysis import results as files
 from mpisim.analysis import results_page as page
-from mpisim.analysis.claims import Claim, Verdict
+from mpisim.analysis.claims import Claim, Verdict, comparisons, of_seeds, state, undecided_at_edge
+from mpisim.analysis.claims.judging import again, moved_by
 from mpisim.analysis.repeat import Comparison, repeat
 from mpisim.analysis.results import Provenance, provenance_of
 from mpisim.analysis.study import load
@@ -32,7 +33,9 @@ from tools.gallery import GALLERY, gallery
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 12.0  # that the runs of a comparison took
-HOLDS, FAILS, _, TIE, _ = Verdict
+LONG = {"fleet-seconds", "fleet-countries"}  # the runs with five seeds take 15 s, the others one
+FIVE = r"([<>] )?\S+ times \(95%: \S+ to \S+, [5-9] seeds"
+HOLDS, FAILS, CROSSES, TIE, UNDECIDED = Verdict
 CLAIM = Claim("A beats B", "A is better", "Section 1", "2 times", HOLDS)
 OF = Provenance(
     **{"study": "mine", "study_title": "A title.", "figure": "fig1", "title": "A against B"},
@@ -256,3 +259,31 @@ def test_what_is_on_record_is_current():
             assert one.provenance.study == folder.parent.name
             assert 0 < (folder / one.picture).stat().st_size <= files.LIMIT, one.picture
     assert (ROOT / GALLERY).read_text() == gallery(ROOT)
+
+
+def test_ten_seeds_where_five_do_not_decide():
+    """At quick, where a run takes less than ten seconds in the mean."""
+    few = set()
+    for file in ROOT.glob("run/*/results/*.quick.claims.json"):
+        of = json.loads(file.with_name(file.name.replace("claims", "provenance")).read_text())
+        if of["seconds"] < 10 * sum(of["runs"].values()):
+            claims = json.loads(file.read_text())
+            pieces = [piece for claim in claims for piece in claim["evidence"]]
+            open_ = [one["measured"] for one in pieces if one["verdict"] == "not decided"]
+            if any(re.match(FIVE, text) for text in open_):
+                few.add(f"{of['study']}-{of['figure']}")
+    assert few == LONG
+
+
+def test_ratios_without_targets_are_comparisons_too():
+    """They count, an edge stays on record, and alternatives move them."""
+    ratios = [1.03, 1.04, 1.05, 1.04, 1.06]
+    one = of_seeds("", ratios, "fewer")
+    assert one.verdict is Verdict.HOLDS and again(one) == one
+    assert len(comparisons([state("", "", "", [one])])) == 1
+    assert moved_by(state("", "", "", [one])) == ["5% from 1", "10% from 1"]
+    edge = undecided_at_edge(one, ["8 is the largest step"])
+    assert edge.verdict is Verdict.UNDECIDED and again(edge) == edge
+    long = of_seeds("", ratios[:3], "fewer", 3)
+    assert long.verdict is again(long).verdict is Verdict.HOLDS
+    assert of_seeds("", ratios[:3], "fewer").verdict is Verdict.UNDECIDED

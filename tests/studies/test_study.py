@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,9 +19,12 @@ from mpisim.comm.communicators import OneProcess
 from mpisim.core.errors import InputError
 from mpisim.problems.data import find as data_sets
 from mpisim.runs.experiment import parse
+from mpisim.runs.labels import flatten
 from mpisim.runs.log.reader import read
 from mpisim.runs.sweep.points import Point
+from run.byzantine import figures as byzantine
 from run.marina import fig1
+from run.permk import autoencoder, comparison
 from tests.comm.jobs import mpirun, needs_mpirun
 from tests.helpers import some_of, table
 
@@ -223,13 +227,78 @@ def test_a_line_of_two_settings_is_one_line(make_log):
         lines.draw(logs)
 
 
+def test_a_line_survives_an_attack_with_one_step_for_all_seeds(monkeypatch):
+    """A step with which a seed diverged or rises does not count; where one is missing it may."""
+    falls = np.exp(-0.1 * np.arange(101))
+    rises = np.append(falls, np.full(20, 5.0))
+
+    def claim(*runs):
+        every = [
+            SimpleNamespace(
+                config={"problem": {"data": "a9a"}, "attack": {"name": "ipm"}},
+                attrs={"seed": seed, "stepsize": step, "status": status},
+                column=lambda _, y=y: y,
+            )
+            for step, seed, status, y in runs
+        ]
+        monkeypatch.setattr(byzantine, "diverged", lambda _: every[done:])
+        done = sum(run[2] == "done" for run in runs)
+        return byzantine.reaches(Line("mine", "k", {}), every[:done]).verdict
+
+    first, second = (1.0, 1, "done", falls), (1.0, 2, "done", falls)
+    assert claim(first, second) == "holds"
+    assert claim(first, (1.0, 2, "done", rises)) == "does not hold"
+    assert claim(first, (2.0, 2, "done", falls)) == "not decided"
+    other = [(2.0, seed, "done", rises) for seed in (1, 2)]
+    assert claim(first, *other, (1.0, 2, "diverged", falls)) == "does not hold"
+
+
+def test_figure_2_of_permk_leaves_other_lambdas_in_its_folder_alone(monkeypatch):
+    def ran(lambda_):
+        problem = {"lambda": lambda_, "homogeneity": 0.5}
+        return SimpleNamespace(config={"problem": problem, "compressor": {"name": "permk"}})
+
+    monkeypatch.setattr(comparison, "diverged", lambda _: [ran(0.0), ran(2e-5)])
+    monkeypatch.setattr(comparison, "best_steps", lambda *_: [])
+    assert list(autoencoder.tuned([ran(0.0)], ("permk", "topk"))) == [(0.0, 0.5)]
+
+
+GRIDS = tomllib.loads(Path(__file__).with_name("grids.toml").read_text())
+
+
+def points_of(name, scale):
+    study, figure = find(name)
+    return figure.source.all_points(study.folder, scale)
+
+
+@pytest.mark.parametrize(("name", "scale"), [(name, s) for name in GRIDS for s in GRIDS[name]])
+def test_settings(name, scale):
+    wanted = flatten(GRIDS[name][scale])
+    folder, points = points_of(name, scale)
+    assert wanted.pop("logs", str(folder)) == str(folder) and wanted.pop("points") == len(points)
+    flat = list(map(flatten, points))
+    for key, values in wanted.items():
+        seen = {str(one[key]) for one in flat if key in one}
+        seen = seen or {str(flatten(parse(point).table)[key]) for point in points}  # a default
+        assert seen == {str(value) for value in values}, key
+
+
+def test_settings_that_depend_on_each_other():
+    for point in points_of("marina-fig1", "quick")[1]:  # the same bits for all
+        assert point["run"]["rounds"] * 32 == point["run"]["stop"]["bits_up"]
+    conditions = {"permk-fig1": None, "permk-fig3": "PL", "permk-table6": "PL"}  # Theorem 5's step
+    for name, condition in conditions.items():
+        steps = [point["method"]["stepsize"] for point in points_of(name, "paper")[1]]
+        assert {dict(s).get("condition") for s in steps if s != "theory"} == {condition}
+    for method in (point["method"] for point in points_of("cdadam-fig1", "quick")[1]):
+        assert method["stepsize"] == (0.1 if method["name"] == "ef21-2way" else 1e-4)
+
+
 @pytest.mark.real
 @pytest.mark.parametrize("data", fig1.ORDER)
 def test_the_regulariser_is_the_published_one(data, need_data):
     need_data(data)
-    study, figure = find("marina-fig1")
-    points = figure.source.all_points(study.folder, "quick")[1]
-    point = next(point for point in points if point["problem"]["data"] == data)
+    point = next(p for p in points_of("marina-fig1", "quick")[1] if p["problem"]["data"] == data)
     problem = parse(point).problem.loaded(5, 0, 5, 1, np.dtype(np.float64))
     without = problem.published_norms().max() - problem.l2
     assert problem.l2 == pytest.approx(1e-6 * without, rel=1e-6)
