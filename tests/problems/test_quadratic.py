@@ -11,25 +11,31 @@ from mpisim.problems import PROBLEMS
 from mpisim.problems.quadratic_kernels import SPAN
 from mpisim.runs.minimiser import minimiser
 from mpisim.theory import smoothness
+from tests.helpers import some_of
 from tests.problems.support import LocalStar, constants_of
 
 CASES = [(5, 12, 0.1), (7, 9, 0.8), (40, 6, 2.0), (3, 8, 0.0)]
-CASES += [(1, 5, 0.8), (4, 1, 0.5), (2, 2, 0.1)]
-LAMBDA = 0.01
+CASES += [(1, 5, 0.8), (4, 1, 0.5), (2, 2, 0.1), (5, 6, [1.0, 3.0])]  # noise, or factors
+LAMBDA, FLOATS = 0.01, ["float32", "float64"]
+each = pytest.mark.parametrize(("n", "d", "s"), CASES)
 
 
-def load(n, d, s, dtype=np.float64, lambda_=LAMBDA, **keys):
-    problem = PROBLEMS["quadratic"](dimension=d, noise=s, lambda_=lambda_, **keys)
+def load(n, d, s, dtype=np.float64, lambda_=LAMBDA):
+    noise = {"noise": 0.0, "factors": s} if isinstance(s, list) else {"noise": s}
+    problem = PROBLEMS["quadratic"](dimension=d, lambda_=lambda_, **noise)
     return problem.loaded(n, 0, n, 3, np.dtype(dtype))
 
 
 def algorithm_2(n, d, s, seed=3, lambda_=LAMBDA):
-    """A (n, d, d) and b (n, d), as the paper has them."""
+    """A (n, d, d) and b (n, d), as the paper has them; in Appendix M, A in one group, then B."""
     words = Streams(seed).raw("quadratic task", 0, 0, n, 2)
     xi = ndtri(((words >> np.uint64(11)) + 0.5) / 2**53)
     a, b = np.zeros((n, d, d)), np.zeros((n, d))
     for i in range(n):
-        nu_s, nu_b = 1 + s * xi[i, 0], s * xi[i, 1]
+        if isinstance(s, list):
+            nu_s, nu_b = s[i >= n // 2], 0.0
+        else:
+            nu_s, nu_b = 1 + s * xi[i, 0], s * xi[i, 1]
         b[i, 0] = nu_s / 4 * (-1 + nu_b)
         for j in range(d):
             a[i, j, j] = nu_s / 4 * 2
@@ -39,8 +45,7 @@ def algorithm_2(n, d, s, seed=3, lambda_=LAMBDA):
     return a + (lambda_ - least) * np.eye(d), b
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("d", [1, 9, BLOCK, BLOCK + 1, 10 * BLOCK - 1])
+@some_of(6, dtype=FLOATS, d=[1, 9, BLOCK, BLOCK + 1, 10 * BLOCK - 1])
 def test_largest_differences(d, dtype):
     """The pass that finds them has the bits of the gradients and the order of the search."""
     problem, random = load(8, d, 0.8, dtype=dtype), np.random.default_rng(d)
@@ -57,7 +62,7 @@ def test_largest_differences(d, dtype):
             assert values.tobytes() == expected.tobytes() and values.dtype == dtype
 
 
-@pytest.mark.parametrize(("n", "d", "s"), CASES)
+@each
 def test_losses_and_gradients(n, d, s):
     problem, (a, b) = load(n, d, s), algorithm_2(n, d, s)
     x = np.random.default_rng(0).standard_normal(d)
@@ -67,18 +72,13 @@ def test_losses_and_gradients(n, d, s):
     assert np.array_equal(problem.batch_gradients(x, np.zeros((n, 2), np.int64)), gradients)
     with pytest.raises(IndexError):
         problem.batch_gradients(x, np.ones((n, 1), np.int64))
-    less = np.random.default_rng(1).standard_normal((n, d))
-    for first, stop in ((0, n), (n // 2, n)):
-        out = np.empty((stop - first, d))
-        problem.lazy_gradients(x).fill_less(first, less[first:stop], out)
-        assert np.array_equal(out, (gradients - less)[first:stop])
     f, gradient = problem.loss_and_gradient(x)
     assert f == pytest.approx(losses.mean(), rel=1e-12, abs=1e-13)
     np.testing.assert_allclose(gradient, gradients.mean(axis=0), rtol=1e-11, atol=1e-14)
     assert np.array_equal(problem.initial_point(), np.sqrt(d) * np.eye(d)[0])
 
 
-@pytest.mark.parametrize(("n", "d", "s"), CASES)
+@each
 def test_constants_and_minimum_are_those_of_the_matrices(n, d, s):
     problem, (a, b) = load(n, d, s), algorithm_2(n, d, s)
     c = smoothness.constants(problem, LocalStar(n))
@@ -90,7 +90,7 @@ def test_constants_and_minimum_are_those_of_the_matrices(n, d, s):
     assert np.linalg.eigvalsh(mean)[0] == pytest.approx(LAMBDA, rel=1e-9) and c.mu == LAMBDA
     assert problem.closed_form.mu_i == pytest.approx(values.min(), rel=1e-9, abs=1e-12)
     assert problem.convex == bool(values.min() >= 0)
-    assert problem.identical == (s == 0 or n == 1)
+    assert problem.identical == (s == 0.0 or n == 1)
     published = smoothness.constants(problem, LocalStar(n), "published")
     np.testing.assert_allclose(published.L_i, values.max(axis=1), rtol=1e-12)
     assert pytest.approx(values.max(axis=1).mean(), rel=1e-12) == published.L
@@ -100,7 +100,7 @@ def test_constants_and_minimum_are_those_of_the_matrices(n, d, s):
     assert f == pytest.approx(-0.5 * b.mean(axis=0) @ x, rel=1e-10)
 
 
-@pytest.mark.parametrize(("n", "d", "s"), CASES)
+@each
 def test_matrices(n, d, s):
     problem, (a, _) = load(n, d, s), algorithm_2(n, d, s)
     at, largest = problem.hessian(problem.initial_point()), problem.largest_hessian()
@@ -120,21 +120,12 @@ def test_matrices(n, d, s):
         np.testing.assert_allclose(bare, m, atol=1e-14)
 
 
-@pytest.mark.parametrize(("n", "labels"), [(4, [0, 0, 1, 1]), (5, [0, 0, 1, 1, 1])])
-def test_two_groups_are_those_of_the_compressor(n, labels):
-    """Appendix M: A in one group and B in the other; within a group nothing differs."""
-    problem, d = load(n, 6, 0.0, factors=[1.0, 3.0]), 6
-    plain = np.diag(np.full(d, 2.0)) - np.diag(np.ones(d - 1), 1) - np.diag(np.ones(d - 1), -1)
-    a = np.array([[1.0, 3.0][k] / 4 * plain for k in labels])
-    a += (LAMBDA - np.linalg.eigvalsh(a.mean(axis=0))[0]) * np.eye(d)
-    x = np.random.default_rng(0).standard_normal(d)
-    b = np.zeros((n, d))
-    b[:, 0] = [-[1.0, 3.0][k] / 4 for k in labels]
-    np.testing.assert_allclose(problem.gradients(x), a @ x - b, rtol=1e-12, atol=1e-13)
-    assert compressor_labels(2, n).tolist() == labels
-    assert not problem.identical and problem.closed_form.L_pm > 0.1
-    for k in (0, 1):
-        assert problem.closed_form_of(np.array(labels) == k).L_pm < 1e-15
+def test_the_groups_of_factors_are_those_of_the_compressor():
+    """Within a group nothing differs."""
+    problem, labels = load(5, 6, [1.0, 3.0]), np.array([0, 0, 1, 1, 1])
+    assert np.array_equal(compressor_labels(2, 5), labels)
+    assert problem.closed_form.L_pm > 0.1
+    assert all(problem.closed_form_of(labels == k).L_pm < 1e-15 for k in (0, 1))
 
 
 N, ROUNDS = 7, 60
@@ -171,10 +162,10 @@ def ef21_round(problem, x, state, wire="float32"):
         np.put_along_axis(state, indices, np.take_along_axis(state, indices, 1) + sent, 1)
 
 
-@pytest.mark.drawn(6)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("kind", ["shrinking", "wild", "ties", "creeping"])
-@pytest.mark.parametrize("d", [1, 2, SPAN, SPAN + 1, 10 * SPAN - 1])
+KINDS, SPANS = ["shrinking", "wild", "ties", "creeping"], [1, 2, SPAN, SPAN + 1, 10 * SPAN - 1]
+
+
+@some_of(6, kind=KINDS, d=SPANS, dtype=FLOATS)
 def test_the_same_as_without_bounds(d, kind, dtype):
     problem = load(N, d, 0.0 if kind == "ties" else 0.8, dtype, 0.1)
     random = np.random.default_rng(d)
@@ -189,11 +180,7 @@ def test_the_same_as_without_bounds(d, kind, dtype):
 SIZES = [1e30, 5e37, 1e38, 2e38, 3.4e38, 1e39, 1e70, 1e150, 1e300, 1e308, np.inf, np.nan]
 
 
-@pytest.mark.drawn(12)
-@pytest.mark.parametrize("wire", ["float32", "float64"])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("where", ["x", "g_i", "b", "all"])
-@pytest.mark.parametrize("value", SIZES)
+@some_of(12, value=SIZES, where=["x", "g_i", "b", "all"], dtype=FLOATS, wire=FLOATS)
 def test_numbers_that_overflow_or_are_none(value, where, dtype, wire):
     """A few such numbers come among others, change a little, and go again."""
     random, d = np.random.default_rng(SIZES.index(value)), 5 * SPAN - 3
