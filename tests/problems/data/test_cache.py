@@ -12,8 +12,9 @@ from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
 from mpisim.problems.data import cache as caching
 from mpisim.problems.data import prepared
+from mpisim.problems.data.by_label import SplitKeys
 from mpisim.problems.data.prepared import DataOptions, load_shards, prepare
-from tests.helpers import calls_of
+from tests.helpers import calls_of, some_of
 from tests.problems.data.conftest import random_dense, scaled, to_dense, to_text
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -45,27 +46,38 @@ def rows(options, prepared=None):
 
 def test_parsed_once(path, options, cache, parses):
     first = rows(options)
-    for workers, bias in ((3, False), (4, False), (3, True)):
-        rows(DataOptions(str(path), workers, bias=bias))
-    rows(DataOptions(str(path), 3, split="homogeneous", seed=9))  # the same order: as in the file
-    assert rows(options) == first
-    assert len(parses) == 1
-    shuffled = {"split": "shuffled"}
-    for other in (shuffled, shuffled | {"seed": 1}, {"scale": "row-max-abs"}, {"labels": "real"}):
+    for workers, keys in ((3, {}), (4, {}), (3, {"bias": True}), (3, {"split": "homogeneous"})):
+        rows(DataOptions(str(path), workers, seed=9, **keys))  # the same order: as in the file
+    assert rows(options) == first and len(parses) == 1
+    shuffled, unlike = {"split": "shuffled"}, {"split": "dirichlet", "split_keys": SplitKeys(0.3)}
+    others = [shuffled, shuffled | {"seed": 1}, {"scale": "row-max-abs"}, {"labels": "real"}]
+    others += [unlike, unlike | {"split_keys": SplitKeys(30.0)}, unlike | {"seed": 1}]
+    for other in others * 2:
         rows(DataOptions(str(path), 3, **other))
-    assert len(parses) == 5
+    assert len(parses) == 1 + len(others)
     assert not list(cache.glob(".*"))
 
 
-@pytest.mark.parametrize("damage", [lambda c: c[: len(c) // 2], lambda c: b"rubbish" * 999])
-@pytest.mark.parametrize("when", ["before", "between"])
-def test_damaged_is_rebuilt(options, cache, parses, damage, when):
+DAMAGE = {
+    "half": lambda entry, content: entry.write_bytes(content[: len(content) // 2]),
+    "rubbish": lambda entry, content: entry.write_bytes(b"rubbish" * 999),
+    "deleted": lambda entry, content: entry.unlink(),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("between", [False, True])
+def test_damaged_is_rebuilt(path, options, cache, parses, damage, between):
+    """Before a run, or between its two looks at the cache."""
     good, prepared = rows(options), prepare(options)
     (entry,) = cache.glob("rows-*.h5")
-    entry.write_bytes(damage(entry.read_bytes()))
-    assert rows(options, prepared if when == "between" else None) == good
-    assert len(parses) == 2
+    DAMAGE[damage](entry, entry.read_bytes())
+    assert rows(options, prepared if between else None) == good
     assert rows(options) == good and len(parses) == 2
+    entry.unlink()
+    path.write_text("1 1:1\n2 1:1\n3 1:2\n")
+    with pytest.raises(InputError, match="changed while it was in use"):
+        load_shards(prepared, 0, 3)
 
 
 def test_every_damaged_byte_is_noticed_or_harmless(options, cache):
@@ -86,25 +98,13 @@ def test_every_damaged_byte_is_noticed_or_harmless(options, cache):
     assert noticed > 10
 
 
-def test_deleted_between(path, options, cache):
-    good, prepared = rows(options), prepare(options)
-    prepared.cache.unlink()
-    assert load_shards(prepared, 0, 3).data.tobytes() == good[0]
-    prepared.cache.unlink()
-    path.write_text("1 1:1\n2 1:1\n3 1:2\n")
-    with pytest.raises(InputError, match="changed while it was in use"):
-        load_shards(prepared, 0, 3)
-
-
 def test_another_content_of_the_same_size_and_time_is_noticed(path, options, tmp_path):
-    before, stat = prepare(options).sha256, path.stat()
-    content = path.read_text()
+    before, stat, content = prepare(options).sha256, path.stat(), path.read_text()
     swapped = content.replace("-7.0", "-8.0")
     assert swapped != content and len(swapped) == len(content)
     path.write_text(swapped)
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    assert path.stat().st_mtime_ns == stat.st_mtime_ns
-    assert prepare(options).sha256 != before
+    assert path.stat().st_mtime_ns == stat.st_mtime_ns and prepare(options).sha256 != before
     (tmp_path / "new").write_text(content)
     os.utime(tmp_path / "new", ns=(stat.st_atime_ns, stat.st_mtime_ns))
     os.replace(tmp_path / "new", path)
@@ -134,21 +134,17 @@ def reference(options: DataOptions) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(matrix[part], labels[part]) for part in parts]
 
 
-def workers_of(shards):
-    dense = to_dense(shards.data, shards.indices, shards.indptr, shards.features)
-    for start, stop in zip(shards.starts, shards.stops, strict=True):
-        yield dense[start:stop], shards.labels[start:stop]
+AXES = {
+    "split": ["contiguous", "shuffled", "sorted-by-norm", "homogeneous"],
+    "remainder": ["drop", "spread"],
+    "scale": ["none", "row-max-abs", "feature-max-abs"],
+    "writable": [True, False],
+    "workers": [7, N],
+    "bias": [False, True],
+}
 
 
-SPLITS = ["contiguous", "shuffled", "sorted-by-norm", "homogeneous"]
-
-
-@pytest.mark.drawn(16)
-@pytest.mark.parametrize("split", SPLITS)
-@pytest.mark.parametrize("remainder", ["drop", "spread"])
-@pytest.mark.parametrize("scale", ["none", "row-max-abs", "feature-max-abs"])
-@pytest.mark.parametrize("writable", [True, False])
-@pytest.mark.parametrize(("workers", "bias"), [(7, False), (7, True), (N, True)])
+@some_of(16, **AXES)
 def test_blocks_against_dense(
     path, split, remainder, scale, writable, workers, bias, tmp_path, monkeypatch
 ):
@@ -163,11 +159,13 @@ def test_blocks_against_dense(
     expected = reference(options)
     for cuts in ([0, workers], [0, 1, 7], [0, 2, 3, 5, 7], list(range(8)), [0, 0, 4, 4, 7]):
         for a, b in itertools.pairwise(cuts):
-            shards = load_shards(prepared, a, b - a)
-            for pairs in zip(workers_of(shards), expected[a:b], strict=True):
-                for got, wanted in zip(*pairs, strict=True):
-                    np.testing.assert_array_equal(got, wanted)
-    dtypes = [shards.data, shards.indices, shards.indptr, shards.labels, shards.starts]
+            block = load_shards(prepared, a, b - a)
+            dense = to_dense(block.data, block.indices, block.indptr, block.features)
+            ranges = zip(block.starts, block.stops, expected[a:b], strict=True)
+            for start, stop, (matrix, labels) in ranges:
+                np.testing.assert_array_equal(dense[start:stop], matrix)
+                np.testing.assert_array_equal(block.labels[start:stop], labels)
+    dtypes = [block.data, block.indices, block.indptr, block.labels, block.starts]
     assert [a.dtype for a in dtypes] == ["f8", "i4", "i8", "f8", "i8"]
 
 
