@@ -1,7 +1,5 @@
 """Splits by label: how unlike the workers are, and that nobody's rows are lost."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 

@@ -1,7 +1,5 @@
 """Workers' rows against a dense reading; their cache is whole or absent, and no reason to fail."""
 
-from __future__ import annotations
-
 import itertools
 import os
 
@@ -134,17 +132,12 @@ def reference(options: DataOptions) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(matrix[part], labels[part]) for part in parts]
 
 
-AXES = {
-    "split": ["contiguous", "shuffled", "sorted-by-norm", "homogeneous"],
-    "remainder": ["drop", "spread"],
-    "scale": ["none", "row-max-abs", "feature-max-abs"],
-    "writable": [True, False],
-    "workers": [7, N],
-    "bias": [False, True],
-}
+SPLITS = ["contiguous", "shuffled", "sorted-by-norm", "homogeneous"]
+SCALES = ["none", "row-max-abs", "feature-max-abs"]
 
 
-@some_of(16, **AXES)
+@some_of(16, split=SPLITS, remainder=["drop", "spread"], scale=SCALES)
+@some_of(16, writable=[True, False], workers=[7, N], bias=[False, True])
 def test_blocks_against_dense(
     path, split, remainder, scale, writable, workers, bias, tmp_path, monkeypatch
 ):

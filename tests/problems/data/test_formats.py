@@ -1,7 +1,5 @@
 """CSV, .npz, parquet and arrays in memory have the rows of the LibSVM file; and test sets."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io
