@@ -9,6 +9,7 @@ from mpi4py import MPI
 
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows, coordinates, innovations, row_blocks
+from mpisim.core.numerics.select import largest
 from mpisim.core.registry import table_of
 from mpisim.core.schema import build
 from mpisim.problems import PROBLEMS, ExplicitProblem, Problem
@@ -171,12 +172,12 @@ def test_rows_have_the_bits_of_single_points(problem):
 
 
 EXPLICIT = [name for name in MADE | PLUGINS if name.startswith(("autoenc", "quadr", "Explicit"))]
+SOME = np.array([0, 2, 3])
 
 
-@pytest.mark.parametrize("members", [None, np.array([0, 2, 3])], ids=["all", "some"])
-@pytest.mark.parametrize("problem", EXPLICIT, indirect=True)
-def test_lazy_rows_have_the_bits_of_gradients(problem, members):
-    assert problem.explicit
+@some_of(14, name=EXPLICIT, members=[None, SOME], dtype=["float32", "float64"])
+def test_lazy_rows_have_the_bits_of_gradients(name, members, dtype):
+    problem = (MADE | PLUGINS)[name](0, N, dtype="float64" if name == "Explicit" else dtype)
     workers, twice = np.arange(N) if members is None else members, np.array([2, 0, 2])
     xs, ys = (points(problem, seed)[workers] for seed in (0, 1))
     rng = np.random.default_rng(3)
@@ -198,9 +199,10 @@ def test_lazy_rows_have_the_bits_of_gradients(problem, members):
             same(np.concatenate([part for _, part in row_blocks(rows_)]), expected)
             if isinstance(rows_, LazyRows):
                 same(rows_.rows(1, 3), expected[1:3])
-                found, values = rows_.largest(1)
-                same(found[:, 0], np.argmax(np.abs(expected), axis=1))
-                same(values, np.take_along_axis(expected, found, axis=1))
+                for k in {1, 4, problem.d // 2}:
+                    found, values = rows_.largest(k)
+                    same(found, largest(expected, k))
+                    same(values, np.take_along_axis(expected, found, axis=1))
 
 
 @pytest.mark.parametrize("shape", [(3,), (N, 3), (N - 1, 9), (N, 9, 1), ()])

@@ -10,16 +10,7 @@ from mpisim.methods.oracle import Oracle
 from mpisim.problems import PROBLEMS
 from tests.helpers import run_tables, some_of
 from tests.problems.data.conftest import to_text
-from tests.problems.support import (
-    FORMS,
-    MULTINOMIAL,
-    NAMES,
-    RANGES,
-    C,
-    attach,
-    made,
-    part,
-)
+from tests.problems.support import FORMS, MULTINOMIAL, NAMES, RANGES, C, attach, made, part
 
 ALL = (*NAMES, MULTINOMIAL)
 

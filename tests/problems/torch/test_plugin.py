@@ -27,12 +27,8 @@ from mpisim.problems.torch import TorchProblem, samples_of
 
 @mpisim.problem("regression")
 class Regression(TorchProblem):
-    hidden: int = 0
     def make_module(self, shape):
-        if not self.hidden:
-            return torch.nn.Linear(*shape, 1, bias=False)
-        first, last = torch.nn.Linear(*shape, self.hidden), torch.nn.Linear(self.hidden, 1)
-        return torch.nn.Sequential(first, torch.nn.Tanh(), last)
+        return torch.nn.Linear(*shape, 1, bias=False)
     def make_samples(self):
         random = torch.Generator().manual_seed(0)
         a = torch.randn(70, 5, generator=random)
@@ -70,9 +66,8 @@ def tables(path, **method):
     return {"plugin": path, "problem": keys, "method": method, "run": {"rounds": 9}}
 
 
-def load(path, **keys):
-    spec = parse(tables(path) | {"problem": tables(path)["problem"] | keys}).problem
-    return spec.loaded(4, 0, 4, 1, np.dtype("float64"))
+def load(path):
+    return parse(tables(path)).problem.loaded(4, 0, 4, 1, np.dtype("float64"))
 
 
 def test_its_gradients_are_those_of_least_squares(plugin):
@@ -118,8 +113,9 @@ def test_a_module_or_a_loss_that_does_not_fit_is_one_line(plugin, reduction, mod
 
 
 def test_frozen_parameters_stay_as_they_are(plugin):
-    frozen = plugin("frozen", "sum", ("self.hidden),", "self.hidden).requires_grad_(False),"))
-    problem = load(frozen, hidden=3)
+    layers = "torch.nn.Linear(*shape, 3).requires_grad_(False), torch.nn.Tanh()"
+    module = f"torch.nn.Sequential({layers}, torch.nn.Linear(3, 1))"
+    problem = load(plugin("frozen", "sum", (LINEAR, module)))
     first, _, last = problem.flat_model.model
     assert problem.d == 4 and problem.shapes == ((1, 3), (1, 1))
     before = [p.clone() for p in first.parameters()]
@@ -171,19 +167,6 @@ def test_the_examples_of_the_documents(tmp_path):
         assert outcomes[2].status == ("ok" if name == "sine" else "not checked")
 
 
-class Listed:
-    """A Dataset of PyTorch: a length, and items."""
-
-    def __init__(self, items):
-        self.items = items
-
-    def __len__(self):
-        return len(self.items)
-
-    def __getitem__(self, i):
-        return self.items[i]
-
-
 def pictures(count, mode="RGB"):
     """(image, label) as torchvision has them, and the images as arrays (count, c, 5, 6)."""
     image = pytest.importorskip("PIL.Image")
@@ -197,21 +180,21 @@ def pictures(count, mode="RGB"):
 def test_samples_of_tensors_and_datasets():
     a, tokens = torch.randn(7, 2, 3, requires_grad=True), torch.arange(14).reshape(7, 2)
     both = torch.utils.data.TensorDataset(a, tokens)
-    for loaded in (samples_of((a, tokens), (a[:2], tokens[:2])), samples_of(both, Listed(both))):
+    for loaded in (samples_of((a, tokens), (a[:2], tokens[:2])), samples_of(both, list(both))):
         assert np.array_equal(loaded.features, a.detach()) and np.array_equal(loaded.labels, tokens)
         assert loaded.classes == 0 and loaded.labels.dtype == np.int64
     for mode in ("RGB", "L"):
         pairs, pixels = pictures(7, mode)
-        loaded = samples_of(Listed(pairs), Listed(pairs[:4]))
+        loaded = samples_of(pairs, pairs[:4])
         assert np.array_equal(loaded.features, pixels) and loaded.features.dtype == np.uint8
         assert loaded.labels.tolist() == [0, 1, 2, 0, 1, 2, 0] and loaded.classes == 3
         assert np.array_equal(loaded.test_features, pixels[:4])
-    assert samples_of(Listed(pictures(3, "RGBA")[0]), Listed(pairs)).features.shape[1] == 3
+    assert samples_of(pictures(3, "RGBA")[0], pairs).features.shape[1] == 3
     three = "3 parts; allowed: features and targets"
     for wrong, line in (
-        (Listed([(np.zeros(2), 0), (np.zeros(3), 1)]), "cannot be one array"),
+        ([(np.zeros(2), 0), (np.zeros(3), 1)], "cannot be one array"),
         (torch.utils.data.TensorDataset(a, a, tokens), three),
-        (Listed([(a, a, 1)]), three),
+        ([(a, a, 1)], three),
         ((a, tokens[:6]), "7 features, but 6 targets"),
     ):
         with pytest.raises(InputError, match=f"samples: {line}"):
@@ -242,7 +225,7 @@ def test_a_library_that_is_missing_is_one_line(library, module, monkeypatch, for
 def test_data_of_hugging_face(monkeypatch, forget):
     pairs, pixels = pictures(8)
 
-    class Rows(Listed):
+    class Rows(list):
         column_names = ("id", "img", "label")
 
     def load_dataset(name, split):
