@@ -184,7 +184,7 @@ OF_FOUR = [(0, 300), (300, 301), (301, 690), (690, 700)]
 @pytest.mark.parametrize("form", FORMS)
 def test_hessians_of_classes(form):
     a, _, problem = made(MULTINOMIAL, form, OF_FOUR, D, l2=L2)
-    assert problem.d == C * D and problem.shapes == ((C, D),)
+    assert problem.d == C * D and problem.shapes == ((C, D),) and problem.label_shares() is None
     x = np.random.default_rng(2).normal(size=C * D)
     matrices, bound = problem.hessian(x), problem.largest_hessian()
     v = np.random.default_rng(4).normal(size=(len(OF_FOUR), C * D))

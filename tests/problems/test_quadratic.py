@@ -68,6 +68,7 @@ def test_constants_and_minimum_are_those_of_the_matrices(n, d, s):
     mean, values = a.mean(axis=0), np.linalg.eigvalsh(a)
     L_i, *others, L_pm = constants_of(a)
     np.testing.assert_allclose(c.L_i, L_i, rtol=1e-12)
+    assert np.array_equal(problem.sample_norms(), c.L_i)
     assert [c.L, c.L_plus] == pytest.approx(others, rel=1e-12)
     assert c.L_pm**2 == pytest.approx(L_pm**2, rel=1e-9, abs=1e-15)
     assert np.linalg.eigvalsh(mean)[0] == pytest.approx(LAMBDA, rel=1e-9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tomli_w
 
-from tests.comm.jobs import ended, mpirun, needs_mpirun
+from tests.comm.jobs import ended
 from tests.helpers import run_tables, without_rehearsal
 from tests.methods.test_tensors import KEYS, pairs
 from tests.problems.torch.support import network
@@ -50,12 +50,6 @@ def test_a_run_repeats_bit_by_bit(arithmetic, tmp_path):
     for path in paths:
         run_tables(tables, path)
     assert differences(*paths) == []
-
-
-@needs_mpirun
-def test_the_same_on_1_and_2_ranks():
-    job = mpirun(2, "-m", "tests.problems.torch.layouts", "accelerator")
-    assert job.stdout.count("the same") == 2
 
 
 def test_processes_side_by_side(tmp_path):

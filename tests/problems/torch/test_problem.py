@@ -201,11 +201,9 @@ def test_batch_norm_averages_like_pytorch():
         assert torch.equal(ours.get_buffer(name), expected.get_buffer(name))
 
 
-LAYERWISE = [
-    {"name": "rank-k", "k": 1},
-    {"name": "layerwise", "inner": {"name": "topk", "k": 0.1}},
-    SIGN | {"layerwise": True},
-]
+RANK_1 = {"name": "rank-k", "k": 1}
+TOP = {"name": "layerwise", "inner": {"name": "topk", "k": 0.1}}
+LAYERWISE = [RANK_1, TOP, SIGN | {"layerwise": True}]
 
 
 @pytest.mark.parametrize("compressor", LAYERWISE, ids=lambda table: table["name"])
@@ -230,6 +228,9 @@ def test_layers_are_the_networks_tensors(compressor, tmp_path):
 
 @needs_mpirun
 @pytest.mark.mpi
-def test_the_same_on_1_and_2_ranks():
-    job = mpirun(2, "-m", "tests.problems.torch.layouts", "cpu")
+@pytest.mark.parametrize("device", ["cpu", "accelerator"])
+def test_the_same_on_1_and_2_ranks(device):
+    if device == "accelerator" and not torch.cuda.is_available():
+        pytest.skip("there is no accelerator")
+    job = mpirun(2, "-m", "tests.problems.torch.layouts", device)
     assert job.stdout.count("the same") == 2
