@@ -42,6 +42,7 @@ BAD = [
     ("width", 0.0, ""),
     ("log_samples", 7, r"7 .* at least 2 n = 8"),
     ("pool", 33, r"33 .* at most 32"),
+    ("workers", 91, "91 is not allowed"),
 ]
 
 
@@ -50,12 +51,7 @@ def test_bad_values_are_one_line(key, value, line):
     tables = network(GD)
     tables["problem"][key] = value
     with pytest.raises(InputError, match=rf"problem\.{key}: {line}"):
-        loaded(tables, 4)
-
-
-def test_more_workers_than_samples_are_one_line():
-    with pytest.raises(InputError, match=r"problem\.workers: 91 is not allowed"):
-        loaded(network(GD), 91)
+        loaded(tables, tables["problem"]["workers"])
 
 
 def test_images_are_averaged_over_whole_squares_and_normalised():
