@@ -137,7 +137,7 @@ def ef21_round(problem, x, state, wire="float32"):
     dtype, lazy = problem.dtype, problem.lazy_gradients(x)
     with np.errstate(all="ignore"):
         difference = problem.gradients(x) - state
-        for k in {min(k, problem.d) for k in (3, FEW, 1)}:
+        for k in {min(k, problem.d) for k in (1, 3, FEW, FEW + 1)}:
             search = lazy.largest_innovations if k == 1 else lazy.largest_less
             indices, values = search(state, k)
             assert np.array_equal(indices, largest(difference, k))
