@@ -143,7 +143,7 @@ def some(shape, top=256, seed=0):
 @settings(max_examples=100, deadline=None)
 def test_idx_is_total(content):
     assert np.array_equal(reading.parse_idx(idx(some((2, 3, 4))), "f"), some((2, 3, 4)))
-    for bytes_ in (content, b"\0\0\x08" + content):
+    for bytes_ in (content, b"\0\0\x08" + content, b"\0\0\x08\1" + content):
         try:
             array = reading.parse_idx(bytes_, "f")
         except InputError:
