@@ -11,6 +11,7 @@ from mpisim.problems.data.prepared import Shards
 from tests.comm.jobs import HANG_SECONDS
 
 NAMES = ("logistic", "nonconvex-loss", "logistic-nonconvex-reg", "least-squares")
+MULTINOMIAL, C = "multinomial-logistic", 4  # with so many classes
 FORMS = ("ones", "sparse", "dense")
 SMALL = {  # the keys of every problem, where it need not be large; a new one adds a row
     "quadratic": {"dimension": 12, "noise": 0.3, "lambda": 0.01},
@@ -36,18 +37,26 @@ def make_rows(form: str, count: int = 700, d: int = 23, seed: int = 0):
     return a, rng.choice([-1.0, 1.0], count)
 
 
-def attach(name, a, y, ranges, n=None, first=0, dtype=np.float64, dense=False, labels=None, **keys):
+def attach(name, a, y, ranges, n=None, first=0, dtype=np.float64, dense=False, **keys):
     """A problem whose workers have the rows given by ``ranges``, a list of (start, stop)."""
-    csr = sp.csr_matrix(a)
+    csr, classes = sp.csr_matrix(a), [np.arange(C)] if name == MULTINOMIAL else []
     starts, stops = np.array(ranges, np.int64).reshape(-1, 2).T
     shards = Shards(
         csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int64), np.asarray(y, float),
-        a.shape[1], starts, stops, "made", "0" * 64, *(() if labels is None else (labels,)),
+        a.shape[1], starts, stops, "made", "0" * 64, *classes,
     )  # fmt: skip
     problem = PROBLEMS[name](data="made", **keys)
     problem.seed = 0
     problem.attach(shards, n or len(ranges), first, np.dtype(dtype), dense)
     return problem
+
+
+def made(name, form, ranges=RANGES, d=23, **keys):
+    """Rows, their labels (0, ..., C - 1 where there are classes), and a problem on them."""
+    a, y = make_rows(form, d=d)
+    if name == MULTINOMIAL:
+        y = np.random.default_rng(3).integers(0, C, len(a)).astype(float)
+    return a, y, attach(name, a, y, ranges, dense=form == "dense", **keys)
 
 
 def part(name, a, y, ranges, first, count, **keys):

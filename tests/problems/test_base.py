@@ -9,14 +9,16 @@ from mpi4py import MPI
 
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows, coordinates, innovations, row_blocks
+from mpisim.core.numerics.select import largest
 from mpisim.core.registry import table_of
 from mpisim.core.schema import build
 from mpisim.problems import PROBLEMS, ExplicitProblem, Problem
 from mpisim.problems import problem as registered
 from mpisim.problems.explicit import LazyGradients
+from mpisim.problems.torch.samples import SAMPLES, Samples
 from mpisim.runs.sweep.executor import sweep
-from tests.helpers import columns, run_tables, some_of
-from tests.problems.support import FORMS, NAMES, SMALL, make_rows, part
+from tests.helpers import some_of
+from tests.problems.support import FORMS, MULTINOMIAL, NAMES, SMALL, C, make_rows, part
 from tests.problems.test_autoencoder import KEYS, autoencoder
 
 N = 6
@@ -67,17 +69,10 @@ class Rows(Bowls, rows_of_points=True):
         return self.gradients(x) * (1 + batch.sum(axis=1, keepdims=True))
 
 
-class Explicit(Bowls, ExplicitProblem):
+class Explicit(ExplicitProblem, Bowls):
     """The same by single coordinates."""
 
-    def losses_and_gradients(self, x):
-        return super().losses_and_gradients(x)[0], self.gradients(x)
-
-    def gradients(self, x):
-        return ExplicitProblem.gradients(self, x)
-
-    def loss_and_gradient(self, x):
-        raise NotImplementedError
+    loss_and_gradient = NotImplemented
 
     def lazy_gradients(self, x):
         return LazyBowls(self, x)
@@ -85,49 +80,47 @@ class Explicit(Bowls, ExplicitProblem):
 
 class LazyBowls(LazyGradients):
     def fill(self, first, out):
-        some = slice(first, first + len(out))
-        out[:] = (self.x if self.x.ndim == 1 else self.x[some]) - self.problem.centres[some]
+        rows = np.broadcast_to(self.x, self.shape) - self.problem.centres[self.workers]
+        out[:] = rows[first : first + len(out)]
 
     def coordinates(self, ptr, indices, before):
-        owner = np.repeat(np.arange(N), np.diff(ptr))
-        centres = self.problem.centres[owner, 0]
-
-        def at(x):
-            return x.reshape(-1, 4)[owner * (x.ndim > 1), indices] - centres
-
-        return at(self.x) if before is None else at(self.x) - at(before)
+        owner = np.repeat(np.arange(self.shape[0]), np.diff(ptr))
+        centres = self.problem.centres[self.workers][owner, 0]
+        at_x, at_before = (
+            np.broadcast_to(0.0 if x is None else x, self.shape)[owner, indices] - centres
+            for x in (self.x, before)
+        )
+        return at_x if before is None else at_x - at_before
 
 
 def glm(name, form, **keys):
     """Of rows by hand, so many that a worker has several chunks."""
     a, y = (np.tile(v, reps) for v, reps in zip(make_rows(form), ((3, 1), 3), strict=True))
+    y = np.arange(len(y)) % C if name == MULTINOMIAL else y
     ranges = [(0, 700)] * N if keys.get("split") else RANGES
     keys |= {"dense": form == "dense", "l2": 0.1}
     return lambda *block, dtype: part(name, a, y, ranges, *block, dtype=dtype, **keys)
 
 
-def loaded(name, **keys):
+def loaded(kind, **keys):
     def load(first, count, *, dtype):
-        if name == "torch":
+        if kind == "torch":
             pytest.importorskip("torch")
-        return PROBLEMS[name](**keys).loaded(N, first, count, 3, np.dtype(dtype))
+        spec = PROBLEMS[kind](**keys) if isinstance(kind, str) else kind()
+        return spec.loaded(N, first, count, 3, np.dtype(dtype))
 
     return load
 
 
-def plugin(kind):
-    return lambda first, count, *, dtype: kind().loaded(N, first, count, 3, np.dtype(dtype))
-
-
 MADE = {  # workers first, ..., first + count - 1 of N
-    **{f"{name} {form}": glm(name, form) for name in NAMES for form in FORMS},
+    **{f"{name} {form}": glm(name, form) for name in (*NAMES, MULTINOMIAL) for form in FORMS},
     **{f"autoencoder {keys}": partial(autoencoder, N, **keys) for keys in KEYS},
     "homogeneous": glm("logistic", "sparse", split="homogeneous"),
     "quadratic": loaded("quadratic", dimension=9, noise=0.8),
     "torch": loaded("torch", **NETWORK),
     "tested": loaded("logistic", data="sample", test_="sample", split="shuffled"),
 }
-PLUGINS = {kind.__name__: plugin(kind) for kind in (Bowls, Members, Rows, Explicit)}
+PLUGINS = {kind.__name__: loaded(kind) for kind in (Bowls, Members, Rows, Explicit)}
 
 
 @pytest.fixture(params=MADE | PLUGINS)
@@ -178,76 +171,57 @@ def test_rows_have_the_bits_of_single_points(problem):
     assert none.shape == problem.gradients(xs[nobody], members=nobody).shape == (0, problem.d)
 
 
-@pytest.mark.drawn(10)
-def test_lazy_rows_have_the_bits_of_gradients(problem):
-    if not problem.explicit:
-        pytest.skip("its gradients are never lazy")
-    xs, ys = points(problem), points(problem, 1)
-    lazy, dense = problem.lazy_gradients(xs), problem.gradients(xs)
+EXPLICIT = [name for name in MADE | PLUGINS if name.startswith(("autoenc", "quadr", "Explicit"))]
+SOME = np.array([0, 2, 3])
+
+
+@some_of(14, name=EXPLICIT, members=[None, SOME], dtype=["float32", "float64"])
+def test_lazy_rows_have_the_bits_of_gradients(name, members, dtype):
+    problem = (MADE | PLUGINS)[name](0, N, dtype="float64" if name == "Explicit" else dtype)
+    workers, twice = np.arange(N) if members is None else members, np.array([2, 0, 2])
+    xs, ys = (points(problem, seed)[workers] for seed in (0, 1))
     rng = np.random.default_rng(3)
     rows = [np.sort(rng.choice(problem.d, k, replace=False)) for k in (3, 0, 2, 4, 1, 4)]
-    ptr, indices = np.cumsum([0, *map(len, rows)]), np.concatenate(rows)
-    owner = np.repeat(np.arange(N), np.diff(ptr))
-    same(lazy.dense(), dense)
-    same(lazy.rows(1, 3), dense[1:3])
-    same(lazy.take(ptr, indices), dense[owner, indices])
-    for other in (ys, ys[0]):
-        at_other = problem.gradients(other)
-        change, back = dense - at_other, at_other - dense
-        difference = lazy - problem.lazy_gradients(other)
-        same(difference.take(ptr, indices), change[owner, indices])
-        same(difference.dense(), change)
-        same((problem.lazy_gradients(other) - lazy).take(ptr, indices), back[owner, indices])
-    state = np.asarray(ys).copy()
-    for x in (xs[0], xs, xs[0]):  # bounds of one point say nothing after another in between
-        exact = problem.gradients(x) - state
-        result, values = innovations(problem.lazy_gradients(x), state).largest(1)
-        same(result[:, 0], np.argmax(np.abs(exact), axis=1))
-        same(values[:, 0], np.take_along_axis(exact, result, axis=1)[:, 0])
-        state += exact if x is xs else 0
-
-
-@pytest.mark.drawn(10)
-def test_lazy_rows_of_some_workers_are_those_of_all(problem):
-    if not problem.explicit:
-        pytest.skip("its gradients are never lazy")
-    xs, ys = points(problem), points(problem, 1)
-    members, twice = np.array([0, 2, 3]), np.array([2, 0, 2])
-    ptr, indices = np.array([0, 2, 2, 4]), np.array([0, 3, 1, 2])
-    owner = np.repeat(np.arange(3), np.diff(ptr))
-    for x, y in ((xs[0], ys[0]), (xs[members], ys[0]), (xs[0], ys[members])):
+    for x, y in ((xs, ys), (xs[0], ys[0]), (xs, ys[0]), (xs[0], ys)):
         lazy, other = (problem.lazy_gradients(at, members=members) for at in (x, y))
         dense, less = (problem.gradients(at, members=members) for at in (x, y))
         minus, array = lazy - other, less.copy()
         pairs = [(lazy, dense), (minus, dense - less), (array - lazy, less - dense)]
-        pairs += [(innovations(lazy, array), dense - less)]
+        pairs += [(innovations(lazy, array), dense - less), (lazy - array, dense - less)]
         if isinstance(lazy, LazyRows):  # a plugin's may have been computed at once
-            pairs += [(2.0 * minus, 2.0 * (dense - less)), (lazy - array, dense - less)]
-        for rows, expected in [*pairs, *((rows[twice], all_[twice]) for rows, all_ in pairs)]:
-            values = coordinates(rows, ptr, indices, problem.dtype)
+            pairs += [(2.0 * minus, 2.0 * (dense - less))]
+        for rows_, expected in [*pairs, *((some[twice], all_[twice]) for some, all_ in pairs)]:
+            taken = rows[: len(expected)]
+            ptr, indices = np.cumsum([0, *map(len, taken)]), np.concatenate(taken)
+            owner = np.repeat(np.arange(len(expected)), np.diff(ptr))
+            values = coordinates(rows_, ptr, indices, problem.dtype)
             same(values, expected[owner, indices])
-            same(np.concatenate([part for _, part in row_blocks(rows)]), expected)
-            if isinstance(rows, LazyRows):
-                same(rows.largest(1)[0][:, 0], np.argmax(np.abs(expected), axis=1))
+            same(np.concatenate([part for _, part in row_blocks(rows_)]), expected)
+            if isinstance(rows_, LazyRows):
+                same(rows_.rows(1, 3), expected[1:3])
+                for k in {1, 4, problem.d // 2}:
+                    found, values = rows_.largest(k)
+                    same(found, largest(expected, k))
+                    same(values, np.take_along_axis(expected, found, axis=1))
 
 
 @pytest.mark.parametrize("shape", [(3,), (N, 3), (N - 1, 9), (N, 9, 1), ()])
 def test_other_shapes_are_one_line(shape):
     problem = loaded("quadratic", dimension=9)(0, N, dtype="float64")
-    bowls = plugin(Bowls)(0, N, dtype="float64")
-    x, y, batch = np.zeros(shape), np.zeros(9), np.zeros((N, 1), np.int64)
-    for call in (
-        lambda: problem.gradients(x),
-        lambda: problem.batch_gradients(x, batch),
-        lambda: problem.batch_changes(y, x, batch),
-        lambda: problem.lazy_gradients(x),
-        lambda: problem.gradients(x, members=np.arange(N)),
-        lambda: problem.batch_gradients(x, batch, members=np.arange(N)),
-        lambda: bowls.losses(x),
-        lambda: bowls.gradients(x, members=np.arange(N)),
+    bowls = loaded(Bowls)(0, N, dtype="float64")
+    x, batch, all_ = np.zeros(shape), np.zeros((N, 1), np.int64), {"members": np.arange(N)}
+    for method, *arguments in (
+        (problem.gradients, x),
+        (problem.lazy_gradients, x),
+        (problem.batch_gradients, x, batch),
+        (problem.batch_changes, np.zeros(9), x, batch),
+        (partial(problem.gradients, **all_), x),
+        (partial(problem.batch_gradients, **all_), x, batch),
+        (bowls.losses, x),
+        (partial(bowls.gradients, **all_), x),
     ):
         with pytest.raises(ValueError, match=r"^points of shape .*; allowed: \(\d,\) for one, or"):
-            call()
+            method(*arguments)
 
 
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE)
@@ -287,30 +261,18 @@ def test_losses_and_gradients_make_a_problem(tmp_path):
     """A problem of a plugin, without the key workers, of which a sweep does not set any."""
 
     @registered("shifted")
-    class Shifted(Problem):
-        size: int = 3
-
-        def load(self, *arguments):
-            Bowls.load(self, *arguments)
-            self.d = self.size
+    class Shifted(Rows):
+        losses_and_gradients = Problem.losses_and_gradients
 
         def losses(self, x):
             return ((x - self.centres) ** 2).sum(axis=1) / 2
 
-        def gradients(self, x):
-            return x - self.centres
-
-        batch_gradients = Bowls.batch_gradients
-
-    tables = {"problem": {"name": "shifted", "size": 5}, "method": {"name": "gd", "stepsize": 1.0}}
-    log = tmp_path / "log.h5"
-    assert run_tables(tables | {"run": {"rounds": 1}}, log).x.tolist() == [0.0] * 5
-    assert columns(log)["loss"].tolist() == [0.0, 0.0]
     one = Shifted().loaded(4, 1, 2, 0, np.dtype(float))
-    assert one.losses_and_gradients(np.zeros(3))[0].tolist() == [1.5, 6.0]
+    assert one.losses_and_gradients(np.zeros(4))[0].tolist() == [2.0, 8.0]
     assert not one.explicit and not one.tested and not Shifted.has_workers()
+    tables = {"problem": {"name": "shifted"}, "method": {"name": "gd", "stepsize": 1.0}}
     grid = [tables | {"run": {"rounds": 1, "seed": seed}} for seed in (1, 2)]
-    ended = sweep(tmp_path / "logs", grid, MPI.COMM_SELF)
+    ended = sweep(tmp_path, grid, MPI.COMM_SELF)
     assert [point.status for point in ended] == ["done", "done"]
 
 
@@ -338,7 +300,9 @@ def test_load_leaves_the_keys_alone(name):
 
 
 def test_without_pytorch_it_is_one_line(monkeypatch):
+    images, labels = np.zeros((N, 3, 8, 8), np.uint8), np.zeros(N, np.int64)
+    monkeypatch.setitem(SAMPLES, "tiny", lambda: Samples(images, labels, images, labels, 1))
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "mpisim.problems.torch.network", raising=False)
     with pytest.raises(InputError, match=r"needs torch: pip install 'mpisim\[torch\]'"):
-        PROBLEMS["torch"](**NETWORK).loaded(N, 0, N, 3, np.dtype("float64"))
+        PROBLEMS["torch"](data="tiny", model="linear").loaded(N, 0, N, 3, np.dtype("float32"))

@@ -1,7 +1,5 @@
 """Splits by label: how unlike the workers are, and that nobody's rows are lost."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 
@@ -12,8 +10,9 @@ import mpisim
 from mpisim.core.errors import InputError
 from mpisim.problems import PROBLEMS
 from mpisim.problems.data.arrange import shuffle
-from mpisim.problems.data.by_label import SplitKeys, label_order, read_client_ids
-from tests.helpers import columns, run_tables, table
+from mpisim.problems.data.by_label import SplitKeys, label_order
+from mpisim.runs.experiment import parse
+from tests.helpers import run_tables, table
 
 
 def shares(labels, split, sizes, seed=1, **keys):
@@ -50,86 +49,59 @@ def test_pathological_workers_have_few_labels(pieces, rest):
     assert kinds.max() <= 2 * (pieces or 2) + 1 and kinds.mean() < (pieces or 2) + 1.5
 
 
-@pytest.mark.parametrize("similarity", [0.0, 0.3, 1.0])
-def test_a_share_of_partly_shuffled_rows_is_random_and_the_rest_sorted(similarity):
-    """The random ones are the first of split = "shuffled", which is that of similarity 1."""
+@pytest.mark.parametrize(("similarity", "k"), [(0.0, 0), (0.49, 20), (1.0, 41)])
+def test_a_share_of_partly_shuffled_rows_is_random_and_the_rest_sorted(similarity, k):
+    """The random ones, k of a worker, are the first of split = "shuffled"."""
     sizes = np.array([41, 41, 40, 40])
     labels = np.random.default_rng(0).permutation(np.arange(sizes.sum() + 3) % 10)
-    drawn = shares(labels, "partly-shuffled", sizes, similarity=similarity)
     order = label_order(labels, "partly-shuffled", sizes, SplitKeys(similarity=similarity), 1)
+    assert np.array_equal(np.sort(order), np.arange(len(labels)))
     parts = np.split(order, np.cumsum(sizes))[:4]
-    k = 12 if similarity == 0.3 else int(similarity * 40)
-    random = np.concatenate([p[: len(p) if similarity == 1 else k] for p in parts])
+    random = np.concatenate([part[:k] for part in parts])
     assert np.array_equal(random, shuffle(len(labels), 1)[: len(random)])
-    if similarity < 1:
-        rest = labels[np.concatenate([part[k:] for part in parts])]
-        assert np.array_equal(rest, np.sort(rest)) and drawn.max() > 0.3
-
-
-def problem(**keys):
-    return table({"name": "gd", "stepsize": 0.1}, workers=6, rounds=2, problem=keys)
-
-
-def test_runs_depend_on_the_seed_and_say_the_shares(tmp_path):
-    log = tmp_path / "x.h5"
-    losses = {}
-    for seed, alpha in ((1, 0.3), (2, 0.3), (1, 30.0)):
-        tables = problem(name="logistic", split="dirichlet", alpha=alpha, remainder="spread")
-        tables["run"]["seed"] = seed
-        run_tables(tables, log, force=True)
-        losses[seed, alpha] = columns(log)["grad_norm_sq"][-1]
-    assert len(set(losses.values())) == 3
-    result = mpisim.load(log)[0].workers
-    shares = np.array([result["label_0_share"], result["label_1_share"]])
-    assert shares.shape == (2, 6) and np.allclose(shares.sum(axis=0), 1)
+    rest = labels[np.concatenate([part[k:] for part in parts])]
+    assert np.array_equal(rest, np.sort(rest))
 
 
 def test_images_are_split_by_label(tmp_path):
     pytest.importorskip("torch")
     keys = {"data": "generated", "model": "linear", "samples": 200, "pool": 8, "device": "cpu"}
-    made = PROBLEMS["torch"](**keys, split="pathological", pieces=1)
-    full = made.loaded(10, 0, 10, 1, np.dtype("float32"))
-    part = made.loaded(10, 3, 4, 1, np.dtype("float32"))
-    shares = full.label_shares()
-    assert shares.shape == (10, 10) and np.allclose(shares.sum(axis=1), 1)
-    assert (shares > 0).sum(axis=1).max() <= 3
-    x = full.initial_point()
-    assert (part.gradients(x) == full.gradients(x)[3:7]).all()
-    plain = PROBLEMS["torch"](**keys).loaded(10, 0, 10, 1, np.dtype("float32"))
+    (tmp_path / "ids").write_text("".join(f"w{i % 7}\n" for i in range(200)))
+    unlike = {"pathological": {"pieces": 1}, "natural": {"client_ids": str(tmp_path / "ids")}}
+    for split, own in unlike.items():
+        made = PROBLEMS["torch"](**keys, split=split, **own)
+        full, part = (made.loaded(7, i, 7 - i, 1, np.dtype("float32")) for i in (0, 3))
+        shares, x = full.label_shares(), full.initial_point()
+        assert shares.shape == (7, 10) and np.allclose(shares.sum(axis=1), 1)
+        assert (part.gradients(x) == full.gradients(x)[3:]).all()
+        assert split == "natural" or (shares > 0).sum(axis=1).max() <= 3
+    assert full.rows.tolist() == [29] * 4 + [28] * 3
+    plain = PROBLEMS["torch"](**keys).loaded(7, 0, 7, 1, np.dtype("float32"))
     assert plain.label_shares() is None
-
-    ids = np.arange(200) % 7
-    (tmp_path / "ids").write_text("".join(f"w{i}\n" for i in ids))
-    made = PROBLEMS["torch"](**keys, split="natural", client_ids=str(tmp_path / "ids"))
-    full = made.loaded(7, 0, 7, 1, np.dtype("float32"))
-    part = made.loaded(7, 5, 2, 1, np.dtype("float32"))
-    assert full.rows.tolist() == [29] * 4 + [28] * 3 and len(full.label_shares()) == 7
-    assert (part.gradients(x) == full.gradients(x)[5:]).all()
 
 
 LINES = "+1 1:1\n-1 1:2\n+1 1:3\n-1 1:4\n-1 1:5\n+1 1:6\n"
 IDS = "carol\nann\ncarol\nbo\nann\ncarol\n"
 OF_CLIENT = [[1, 3, 6], [2, 5], [4]]  # carol's, ann's and bo's
+MARK = b"\xef\xbb\xbf"  # with which spreadsheets begin a file; no part of an id
 
 
 def natural(tmp_path, ids=IDS, workers=3, **keys):
     data, names = tmp_path / "six", tmp_path / "ids.gz"
     data.write_text(LINES)
-    names.write_bytes(gzip.compress(ids.encode()))
+    names.write_bytes(gzip.compress(MARK + ids.encode()))
     keys = {"name": "nonconvex-loss", "data": str(data), "client_ids": str(names)} | keys
-    return problem(workers=workers, split="natural", **keys)
+    keys |= {"split": "natural"}
+    return table({"name": "gd", "stepsize": 0.1}, workers=workers, rounds=2, problem=keys)
 
 
 @pytest.mark.parametrize("name", ["nonconvex-loss", "multinomial-logistic", "least-squares"])
-def test_natural_clients_have_their_rows_alone(tmp_path, name):
+def test_natural_clients_have_their_rows_alone(tmp_path, name, cache):
     """Also from the cache, and in blocks of workers; the gradient at 0 of each is that by hand."""
-    keys = natural(tmp_path)["problem"] | {"name": name}
-    del keys["workers"], keys["name"]
-    made = PROBLEMS[name](**keys)
+    spec = parse(natural(tmp_path, name=name)).problem
     for _ in range(2):
-        full = made.loaded(3, 0, 3, 1, np.dtype("float64"))
+        full, part = (spec.loaded(3, i, 3 - i, 1, np.dtype("float64")) for i in (0, 1))
         assert full.rows.tolist() == [3, 2, 1]
-    part = made.loaded(3, 1, 2, 1, np.dtype("float64"))
     x = np.full(full.d, 0.1)
     assert np.array_equal(part.gradients(x), full.gradients(x)[1:])
     if name == "least-squares":
@@ -141,19 +113,14 @@ def test_natural_clients_have_their_rows_alone(tmp_path, name):
         assert np.allclose(full.label_shares(), [[0, 1], [1, 0], [1, 0]])
 
 
-def test_the_mark_with_which_spreadsheets_begin_a_file_is_no_part_of_an_id(tmp_path):
-    path = tmp_path / "ids"
-    path.write_bytes(b"\xef\xbb\xbf" + IDS.encode())
-    clients = read_client_ids(str(path))
-    assert clients.client.tolist() == [0, 1, 0, 2, 1, 0]
-    assert clients.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
-
-
 def test_a_run_is_of_these_ids(tmp_path):
     """Other ids are another experiment; bad ones are one line."""
     log = tmp_path / "x.h5"
     run_tables(natural(tmp_path), log)
-    assert "clients sha256:" in mpisim.load(log)[0].attrs["problem"]
+    [read] = mpisim.load(log)
+    digest = hashlib.sha256(MARK + IDS.encode()).hexdigest()
+    assert f"clients sha256:{digest}" in read.attrs["problem"]
+    assert [read.workers[f"label_{c}_share"].tolist() for c in (0, 1)] == [[0, 1, 1], [1, 0, 0]]
     with pytest.raises(InputError, match=r"clients sha256"):
         run_tables(natural(tmp_path, IDS.replace("bo", "ann\nbo", 1)[:-6]), log, resume=True)
     for keys, line in (

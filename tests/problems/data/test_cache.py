@@ -1,7 +1,5 @@
 """Workers' rows against a dense reading; their cache is whole or absent, and no reason to fail."""
 
-from __future__ import annotations
-
 import itertools
 import os
 
@@ -12,8 +10,9 @@ from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
 from mpisim.problems.data import cache as caching
 from mpisim.problems.data import prepared
+from mpisim.problems.data.by_label import SplitKeys
 from mpisim.problems.data.prepared import DataOptions, load_shards, prepare
-from tests.helpers import calls_of
+from tests.helpers import calls_of, some_of
 from tests.problems.data.conftest import random_dense, scaled, to_dense, to_text
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -45,27 +44,38 @@ def rows(options, prepared=None):
 
 def test_parsed_once(path, options, cache, parses):
     first = rows(options)
-    for workers, bias in ((3, False), (4, False), (3, True)):
-        rows(DataOptions(str(path), workers, bias=bias))
-    rows(DataOptions(str(path), 3, split="homogeneous", seed=9))  # the same order: as in the file
-    assert rows(options) == first
-    assert len(parses) == 1
-    shuffled = {"split": "shuffled"}
-    for other in (shuffled, shuffled | {"seed": 1}, {"scale": "row-max-abs"}, {"labels": "real"}):
+    for workers, keys in ((3, {}), (4, {}), (3, {"bias": True}), (3, {"split": "homogeneous"})):
+        rows(DataOptions(str(path), workers, seed=9, **keys))  # the same order: as in the file
+    assert rows(options) == first and len(parses) == 1
+    shuffled, unlike = {"split": "shuffled"}, {"split": "dirichlet", "split_keys": SplitKeys(0.3)}
+    others = [shuffled, shuffled | {"seed": 1}, {"scale": "row-max-abs"}, {"labels": "real"}]
+    others += [unlike, unlike | {"split_keys": SplitKeys(30.0)}, unlike | {"seed": 1}]
+    for other in others * 2:
         rows(DataOptions(str(path), 3, **other))
-    assert len(parses) == 5
+    assert len(parses) == 1 + len(others)
     assert not list(cache.glob(".*"))
 
 
-@pytest.mark.parametrize("damage", [lambda c: c[: len(c) // 2], lambda c: b"rubbish" * 999])
-@pytest.mark.parametrize("when", ["before", "between"])
-def test_damaged_is_rebuilt(options, cache, parses, damage, when):
+DAMAGE = {
+    "half": lambda entry, content: entry.write_bytes(content[: len(content) // 2]),
+    "rubbish": lambda entry, content: entry.write_bytes(b"rubbish" * 999),
+    "deleted": lambda entry, content: entry.unlink(),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("between", [False, True])
+def test_damaged_is_rebuilt(path, options, cache, parses, damage, between):
+    """Before a run, or between its two looks at the cache."""
     good, prepared = rows(options), prepare(options)
     (entry,) = cache.glob("rows-*.h5")
-    entry.write_bytes(damage(entry.read_bytes()))
-    assert rows(options, prepared if when == "between" else None) == good
-    assert len(parses) == 2
+    DAMAGE[damage](entry, entry.read_bytes())
+    assert rows(options, prepared if between else None) == good
     assert rows(options) == good and len(parses) == 2
+    entry.unlink()
+    path.write_text("1 1:1\n2 1:1\n3 1:2\n")
+    with pytest.raises(InputError, match="changed while it was in use"):
+        load_shards(prepared, 0, 3)
 
 
 def test_every_damaged_byte_is_noticed_or_harmless(options, cache):
@@ -86,25 +96,13 @@ def test_every_damaged_byte_is_noticed_or_harmless(options, cache):
     assert noticed > 10
 
 
-def test_deleted_between(path, options, cache):
-    good, prepared = rows(options), prepare(options)
-    prepared.cache.unlink()
-    assert load_shards(prepared, 0, 3).data.tobytes() == good[0]
-    prepared.cache.unlink()
-    path.write_text("1 1:1\n2 1:1\n3 1:2\n")
-    with pytest.raises(InputError, match="changed while it was in use"):
-        load_shards(prepared, 0, 3)
-
-
 def test_another_content_of_the_same_size_and_time_is_noticed(path, options, tmp_path):
-    before, stat = prepare(options).sha256, path.stat()
-    content = path.read_text()
+    before, stat, content = prepare(options).sha256, path.stat(), path.read_text()
     swapped = content.replace("-7.0", "-8.0")
     assert swapped != content and len(swapped) == len(content)
     path.write_text(swapped)
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    assert path.stat().st_mtime_ns == stat.st_mtime_ns
-    assert prepare(options).sha256 != before
+    assert path.stat().st_mtime_ns == stat.st_mtime_ns and prepare(options).sha256 != before
     (tmp_path / "new").write_text(content)
     os.utime(tmp_path / "new", ns=(stat.st_atime_ns, stat.st_mtime_ns))
     os.replace(tmp_path / "new", path)
@@ -134,21 +132,12 @@ def reference(options: DataOptions) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(matrix[part], labels[part]) for part in parts]
 
 
-def workers_of(shards):
-    dense = to_dense(shards.data, shards.indices, shards.indptr, shards.features)
-    for start, stop in zip(shards.starts, shards.stops, strict=True):
-        yield dense[start:stop], shards.labels[start:stop]
-
-
 SPLITS = ["contiguous", "shuffled", "sorted-by-norm", "homogeneous"]
+SCALES = ["none", "row-max-abs", "feature-max-abs"]
 
 
-@pytest.mark.drawn(16)
-@pytest.mark.parametrize("split", SPLITS)
-@pytest.mark.parametrize("remainder", ["drop", "spread"])
-@pytest.mark.parametrize("scale", ["none", "row-max-abs", "feature-max-abs"])
-@pytest.mark.parametrize("writable", [True, False])
-@pytest.mark.parametrize(("workers", "bias"), [(7, False), (7, True), (N, True)])
+@some_of(16, split=SPLITS, remainder=["drop", "spread"], scale=SCALES)
+@some_of(16, writable=[True, False], workers=[7, N], bias=[False, True])
 def test_blocks_against_dense(
     path, split, remainder, scale, writable, workers, bias, tmp_path, monkeypatch
 ):
@@ -163,30 +152,31 @@ def test_blocks_against_dense(
     expected = reference(options)
     for cuts in ([0, workers], [0, 1, 7], [0, 2, 3, 5, 7], list(range(8)), [0, 0, 4, 4, 7]):
         for a, b in itertools.pairwise(cuts):
-            shards = load_shards(prepared, a, b - a)
-            for pairs in zip(workers_of(shards), expected[a:b], strict=True):
-                for got, wanted in zip(*pairs, strict=True):
-                    np.testing.assert_array_equal(got, wanted)
-    dtypes = [shards.data, shards.indices, shards.indptr, shards.labels, shards.starts]
+            block = load_shards(prepared, a, b - a)
+            dense = to_dense(block.data, block.indices, block.indptr, block.features)
+            ranges = zip(block.starts, block.stops, expected[a:b], strict=True)
+            for start, stop, (matrix, labels) in ranges:
+                np.testing.assert_array_equal(dense[start:stop], matrix)
+                np.testing.assert_array_equal(block.labels[start:stop], labels)
+    dtypes = [block.data, block.indices, block.indptr, block.labels, block.starts]
     assert [a.dtype for a in dtypes] == ["f8", "i4", "i8", "f8", "i8"]
 
 
-def test_features(path, here):
+def test_registered_names_have_their_features(path, here):
     assert prepare(DataOptions(str(path), 2, bias=True)).features == D + 1
-    (here / "a1a").write_text("1 5:1\n-1 2:1\n")  # registered with 123
-    assert prepare(DataOptions("a1a", 2, any_content=True)).features == 123
-    assert prepare(DataOptions(str(here / "a1a"), 2)).features == 5
-    (here / "splice").write_text("1 99:1\n-1 2:1\n")  # registered with 60
-    assert prepare(DataOptions("splice", 2, any_content=True)).features == 99
+    for name, largest, features in (("a1a", 5, 123), ("splice", 99, 99)):  # 123 and 60
+        (here / name).write_text(f"1 {largest}:1\n-1 2:1\n")
+        assert prepare(DataOptions(name, 2, any_content=True)).features == features
+        assert prepare(DataOptions(str(here / name), 2)).features == largest
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [("a1a", "sha256 .* instead of eb54c45f"), ("covtype", "2 rows, .* instead of 581012 rows")],
-)
-def test_another_content_under_a_registered_name_is_refused(name, message, here):
+OTHERS = {"a1a": "sha256 .* instead of eb54c45f", "covtype": "2 rows, .* instead of 581012 rows"}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_another_content_under_a_registered_name_is_refused(name, here):
     (here / name).write_text("1 5:1\n-1 2:1\n")
+    line = rf"{name}: is not the registered {name} \({OTHERS[name]}"
     for any_content in (None, False):
-        with pytest.raises(InputError, match=rf"{name}: is not the registered {name} \({message}"):
+        with pytest.raises(InputError, match=line):
             prepare(DataOptions(name, 2, any_content=any_content))
-    assert prepare(DataOptions(name, 2, any_content=True)).rows == 2

@@ -4,11 +4,10 @@ import bz2
 import gzip
 import hashlib
 import http.server
-import io
+import shutil
 import socket
-import tarfile
 import threading
-from types import SimpleNamespace
+from pathlib import Path
 
 import pytest
 
@@ -59,64 +58,55 @@ def test_list(here, monkeypatch, tmp_path):
     lines = {line.split()[0]: line for line in commands.list_text().splitlines()}
     assert list(lines) == ["name", *registry()]
     assert lines["w8a"].split() == ["w8a", "49749", "300", str(here / "w8a.xz")]
-    assert lines["a9a"].endswith("not here")
-    assert "1 of 4 files" in lines["mnist"]
+    assert lines["a9a"].endswith("not here") and "1 of 4 files" in lines["mnist"]
 
 
-def test_info_measures_and_verifies(here):
-    (here / "sample").write_bytes((ROOT / "datasets" / "sample").read_bytes())
-    text = commands.info_text("sample")
-    assert "sha256 agrees with the registry" in text
-    assert "1600 rows, largest index 123, 22213 entries" in text
-    assert "labels -1: 1192, 1: 408" in text
-    (here / "sample").write_text("1 1:3 2:4\n0 2:1\n1 7:2\n")
-    text = commands.info_text("sample")
-    assert "NOT the registered file" in text and "3 rows, largest index 7, 4 entries" in text
-    assert "labels 0: 1, 1: 2" in text and "row norms 1 to 5" in text
-    (here / "mg").write_text("0.5 1:1\n" * 3)
-    assert "NOT the registered file" in commands.info_text("mg")
-    (here / "mg").write_text("0.5 6:1\n" * 1385)
-    assert "no sha256 for it: only rows and features were checked" in commands.info_text("mg")
+OTHER = "1 1:3 2:4\n0 2:1\n1 7:2\n"
+INFO = [  # the name, what the file has, and what is said of it
+    ("sample", None, ["sha256 agrees", "1600 rows, largest index 123", "labels -1: 1192, 1: 408"]),
+    ("sample", OTHER, ["NOT the registered file", "3 rows, largest index 7, 4 entries"]),
+    ("sample", OTHER, ["labels 0: 1, 1: 2", "row norms 1 to 5"]),
+    ("mg", "0.5 1:1\n" * 3, ["NOT the registered file"]),
+    ("mg", "0.5 6:1\n" * 1385, ["no sha256 for it: only rows and features were checked"]),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "said"), INFO)
+def test_info_measures_and_verifies(name, content, said, here):
+    (here / name).write_text(content or (ROOT / "datasets" / name).read_text())
+    text = commands.info_text(name)
+    assert all(part in text for part in said)
 
 
 def test_committed_file_is_what_the_generator_makes(tmp_path):
-    committed = (ROOT / "datasets" / "sample").read_bytes()
-    write_sample(tmp_path / "new" / "sample")
-    assert (tmp_path / "new" / "sample").read_bytes() == committed
-    assert len(committed) < 150_000 and sample_text(20, seed=0) != sample_text(20, seed=1)
-    for path in (tmp_path / "new" / "sample" / "x", tmp_path):  # below a file, and a folder
+    path = tmp_path / "new" / "sample"
+    write_sample(path)
+    assert path.read_bytes() == (ROOT / "datasets" / "sample").read_bytes()
+    assert path.stat().st_size < 150_000 and sample_text(20, seed=0) != sample_text(20, seed=1)
+    for nowhere in (path / "x", tmp_path):  # below a file, and a folder
         with pytest.raises(InputError, match="cannot be written"):
-            write_sample(path)
+            write_sample(nowhere)
     assert [p.name for p in tmp_path.rglob("*")] == ["new", "sample"]
 
 
 TEXT = b"1 1:1 2:0.5\n2 3:1\n"
 
 
-def tar(members: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for name, content in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
-    return buffer.getvalue()
-
-
 CIFAR = {"c/one.bin": bytes(3073), "c/two.bin": b"\x09" + bytes(3072)}
+SHA = hashlib.sha256(TEXT).hexdigest()
 
 
 @pytest.fixture
-def server(monkeypatch):
-    """Has ``files`` by path, notes paths ``asked`` for; register(path, ...) is the set "tiny"."""
-    files, asked = {}, []
+def serve(monkeypatch):
+    """serve({path: content}, ...): the sources of the set "tiny"; notes paths ``asked`` for."""
+    served, asked = {}, []
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
-            asked.append(self.path)
-            content = files.get(self.path[1:])
-            self.send_response(200 if content is not None else 404)
+            asked.append(self.path[1:])
+            content = served.get(self.path[1:])
+            self.send_response(404 if content is None else 200)
             self.send_header("Content-Length", str(len(content or b"")))
             self.end_headers()
             self.wfile.write(content or b"")
@@ -127,111 +117,99 @@ def server(monkeypatch):
     httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=httpd.serve_forever, args=(0.02,), daemon=True).start()
 
-    def register(*paths, kind="libsvm", names=("tiny.text",), port=httpd.server_port, **keys):
-        urls = tuple(f"http://127.0.0.1:{port}/{path}" for path in paths)
-        keys = {"rows": 2, "features": 3, "digest": None} | keys
-        files = (DataFile("train", n, keys["rows"], None, "", keys["digest"], urls) for n in names)
-        sets = {"tiny": Dataset("tiny", kind, keys["features"], tuple(files))}
+    def serve(files, digest=SHA, rows=2, features=3, kind="libsvm", names=("tiny.text",), port=0):
+        served.update(files)
+        urls = tuple(f"http://127.0.0.1:{port or httpd.server_port}/{path}" for path in files)
+        parts = tuple(DataFile("train", name, rows, None, "", digest, urls) for name in names)
+        sets = {"tiny": Dataset("tiny", kind, features, parts)}
         monkeypatch.setattr(finding, "registry", lambda: sets)
 
-    yield SimpleNamespace(files=files, asked=asked, register=register)
+    serve.asked = asked
+    yield serve
     httpd.shutdown()
     httpd.server_close()
 
 
-def sha(content):
-    return hashlib.sha256(content).hexdigest()
+PACKINGS = [("", bytes), (".bz2", bz2.compress), (".gz", gzip.compress)]
 
 
-@pytest.mark.parametrize(
-    ("suffix", "pack"), [("", bytes), (".bz2", bz2.compress), (".gz", gzip.compress)]
-)
-def test_download(server, tmp_path, suffix, pack):
-    packed = server.files["tiny" + suffix] = pack(TEXT)
-    server.register(f"tiny{suffix}", digest=sha(TEXT))
-    folder = tmp_path / "new" / "datasets"
+@pytest.mark.parametrize(("suffix", "pack"), PACKINGS)
+def test_download(serve, tmp_path, suffix, pack):
+    folder, packed = tmp_path / "new" / "datasets", pack(TEXT)
+    path = folder / f"tiny{suffix}"
+    serve({path.name: packed})
     for _ in range(2):  # the second time it is there already
-        assert fetch("tiny", folder=folder) == [folder / f"tiny{suffix}"]
-    assert len(server.asked) == 1
-    assert [p.name for p in folder.iterdir()] == [f"tiny{suffix}"]
-    (folder / f"tiny{suffix}").write_bytes(packed[:-4])  # damaged: fetched again
+        assert fetch("tiny", folder=folder) == [path]
+    assert len(serve.asked) == 1 and list(folder.iterdir()) == [path]
+    path.write_bytes(packed[:-4])  # damaged: fetched again
     fetch("tiny", folder=folder)
-    assert (folder / f"tiny{suffix}").read_bytes() == packed and len(server.asked) == 2
+    assert path.read_bytes() == packed and len(serve.asked) == 2
 
 
-def test_wrong_content_does_not_stay(server, tmp_path):
-    page = server.files["tiny"] = b"<html>please log in</html>"
-    server.register("tiny", digest=sha(TEXT))
-    with pytest.raises(InputError, match=rf"{sha(page)}; [^\n]*{sha(TEXT)}"):
-        fetch("tiny", folder=tmp_path)
-    server.files["tiny"] = TEXT  # without a checksum, the shape is checked
-    for other, line in (({"rows": 3}, "; .* has 3 and 3"), ({"features": 2}, "")):
-        server.register("tiny", **other)
-        with pytest.raises(InputError, match=f"2 rows and 3 features{line}"):
+def test_wrong_content_does_not_stay(serve, tmp_path):
+    page = b"<html>please log in</html>"
+    without = {"tiny": TEXT}, None  # a checksum: the shape is checked
+    for wrong, line in (
+        (({"tiny": page},), rf"{hashlib.sha256(page).hexdigest()}; [^\n]*{SHA}"),
+        ((*without, 3), "2 rows and 3 features; .* has 3 and 3"),
+        ((*without, 2, 2), "2 rows and 3 features"),
+        (({"nowhere": None},), r"HTTP status 404.*MPISIM_DATA"),
+    ):
+        serve(*wrong)
+        with pytest.raises(InputError, match=rf"^data 'tiny': nothing usable.*{line}") as error:
             fetch("tiny", folder=tmp_path)
-    assert not list(tmp_path.iterdir())
-    server.register("tiny")
+        assert "\n" not in str(error.value) and not list(tmp_path.iterdir())
+    serve(*without)
     assert fetch("tiny", folder=tmp_path)[0].read_bytes() == TEXT
 
 
-def test_second_source_when_the_first_fails(server, tmp_path):
-    server.files["b/tiny"] = TEXT
-    server.register("a/tiny", "b/tiny", digest=sha(TEXT))
-    fetch("tiny", folder=tmp_path)
-    assert server.asked == ["/a/tiny", "/b/tiny"]
-    server.files["a/tiny"] = TEXT[:-1]  # complete, but not what it should be
-    (tmp_path / "tiny").unlink()
+def test_nobody_listens(serve, tmp_path):
+    with socket.socket() as closed, pytest.raises(InputError, match=r"'tiny': nothing .*network"):
+        closed.bind(("127.0.0.1", 0))  # bound, but not open
+        serve({"tiny": TEXT}, port=closed.getsockname()[1])
+        fetch("tiny", folder=tmp_path)
+
+
+@pytest.mark.parametrize("first", [None, TEXT[:-1]])  # complete, but not what it should be
+def test_second_source_when_the_first_fails(serve, tmp_path, first):
+    serve({"a/tiny": first, "b/tiny": TEXT})
     assert fetch("tiny", folder=tmp_path)[0].read_bytes() == TEXT
+    assert serve.asked == ["a/tiny", "b/tiny"]
 
 
-def test_archive_members(server, tmp_path):
-    server.files["c.tar.gz"] = tar(CIFAR)
-    server.register("c.tar.gz", kind="cifar10", names=tuple(CIFAR), rows=1, features=3072)
-    paths = fetch("tiny", folder=tmp_path)
-    assert [p.read_bytes() for p in paths] == list(CIFAR.values())
-    assert server.asked == ["/c.tar.gz"]  # once for all members
-    assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*.*")) == sorted(CIFAR)
-    server.register("c.tar.gz", kind="cifar10", names=("c/three.bin",), rows=1)
+def test_archive_members(serve, tmp_path):
+    folder, got = tmp_path / "c", tmp_path / "got"
+    folder.mkdir()
+    for name, content in CIFAR.items():
+        (tmp_path / name).write_bytes(content)
+    archive = shutil.make_archive(str(folder), "gztar", tmp_path, "c")
+    files, keys = {"c.tar.gz": Path(archive).read_bytes()}, {"digest": None, "kind": "cifar10"}
+    serve(files, names=tuple(CIFAR), features=3072, rows=1, **keys)
+    assert fetch("tiny", folder=got) == [got / name for name in CIFAR]
+    assert {name: (got / name).read_bytes() for name in CIFAR} == CIFAR
+    assert serve.asked == ["c.tar.gz"]  # once for all members
+    assert sorted(p.name for p in got.rglob("*")) == ["c", "one.bin", "two.bin"]
+    serve(files, names=("c/three.bin",), rows=1, **keys)
     with pytest.raises(InputError, match=r"c/three\.bin"):
-        fetch("tiny", folder=tmp_path)
+        fetch("tiny", folder=got)
 
 
-def test_missing_and_refused(server, tmp_path):
-    server.register("tiny")
-    with pytest.raises(InputError, match=r"HTTP status 404.*MPISIM_DATA"):
-        fetch("tiny", folder=tmp_path)
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))  # bound, but nobody listens
-        server.register("tiny", port=closed.getsockname()[1])
-        with pytest.raises(InputError, match=r"^data 'tiny': nothing usable.*network") as error:
-            fetch("tiny", folder=tmp_path)
-    assert "\n" not in str(error.value) and not list(tmp_path.iterdir())
+def test_what_mpisim_data_holds_is_taken(serve, tmp_path, here):
+    serve({"tiny": TEXT})
+    (here / "tiny.bz2").write_bytes(bz2.compress(TEXT))
+    assert fetch("tiny") == [here / "tiny.bz2"] and not serve.asked
+    assert commands.fetched("tiny").endswith(", found by MPISIM_DATA")
 
 
-@pytest.mark.parametrize("right", [True, False])
-def test_what_mpisim_data_holds_is_taken_or_refused(server, tmp_path, monkeypatch, right):
-    server.files["tiny"] = TEXT
-    server.register("tiny", digest=sha(TEXT))
-    here, datasets = tmp_path / "here", tmp_path / "datasets"
-    here.mkdir()
-    (here / "tiny.bz2").write_bytes(bz2.compress(TEXT if right else b"1 1:2\n"))
-    monkeypatch.setenv("MPISIM_DATA", str(here))
+def test_what_would_be_taken_in_place_of_a_download_is_refused(serve, tmp_path, monkeypatch, here):
+    serve({"tiny": TEXT})
+    datasets, held = tmp_path / "datasets", here / "tiny.bz2"
+    held.write_bytes(bz2.compress(b"1 1:2\n"))
     monkeypatch.setattr(finding, "datasets_folder", lambda: datasets)
-    if not right:  # it would be taken in place of a download
-        for _ in range(2):
-            with pytest.raises(InputError, match=r"here/tiny.bz2 hides .*datasets/tiny; remove it"):
-                fetch("tiny")
-        assert (datasets / "tiny").read_bytes() == TEXT
-        (here / "tiny.bz2").unlink()
-    assert fetch("tiny") == [here / "tiny.bz2" if right else datasets / "tiny"]
-    assert len(server.asked) == (0 if right else 1) and datasets.exists() != right
-    message = commands.fetched("tiny")
-    assert message.endswith(", found by MPISIM_DATA") == right
-
-
-def test_a_wrong_file_in_the_folder_itself_is_refused(server, tmp_path):
-    server.files["tiny.gz"] = gzip.compress(TEXT)
-    server.register("tiny.gz", digest=sha(TEXT))
-    (tmp_path / "tiny").write_bytes(TEXT[:-4])
-    with pytest.raises(InputError, match=r"tiny hides .*tiny\.gz; remove it$"):
-        fetch("tiny", folder=tmp_path)
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"here/tiny.bz2 hides .*datasets/tiny; remove it"):
+            fetch("tiny")
+    assert (datasets / "tiny").read_bytes() == TEXT
+    held.unlink()
+    assert fetch("tiny") == [datasets / "tiny"] and len(serve.asked) == 1
+    assert not commands.fetched("tiny").endswith("MPISIM_DATA")

@@ -1,7 +1,5 @@
 """CSV, .npz, parquet and arrays in memory have the rows of the LibSVM file; and test sets."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io
@@ -52,11 +50,15 @@ def parts(x):
 
 
 LAST = np.roll(COLUMNS, -1, axis=1)
+MARK = b"\xef\xbb\xbf"  # with which spreadsheets begin a file
 FILES = {
     "plain.csv": (lambda: csv(COLUMNS), None),
     "named.csv.xz": (lambda: csv(COLUMNS, NAMES), None),
     "last.CSV": (lambda: csv(LAST, NAMES.split(",", 1)[1] + ", label"), "label"),
     "seventh.csv": (lambda: csv(LAST), 7),
+    "marked.csv": (lambda: MARK + csv(COLUMNS), None),
+    "marked-names.csv": (lambda: MARK + csv(COLUMNS, NAMES), "label"),
+    "numbered.csv": (lambda: csv(COLUMNS, "0,1,2,3,4,5,6"), "0"),  # as pandas names columns
     "dense.npz": (lambda: npz(x=X, y=Y), None),
     "capital": (lambda: npz(X=X.astype(np.float64), y=Y.astype(int)), None),
     "sparse": (lambda: npz(y=Y, **parts(X)), None),
@@ -92,51 +94,46 @@ def test_to_libsvm_keeps_every_bit_and_d(zero_based, tmp_path):
 @pytest.mark.parametrize("packing", [gzip, bz2, lzma])
 def test_what_expands_too_far_is_one_line(packing, tmp_path, monkeypatch):
     """A file may have 50 times its size, and MPISIM_READ_GIGABYTES in any case."""
-    path = tmp_path / "bomb"
-    content = b"+1 1:1" + b" " * 5_000_000 + b"\n-1 1:2\n"
+    path, content = tmp_path / "bomb", b"+1 1:1" + b" " * 1_500_000 + b"\n-1 1:2\n"
     path.write_bytes(packing.compress(content))
     assert read_content(path) == content
     monkeypatch.setenv("MPISIM_READ_GIGABYTES", "0.001")
-    with pytest.raises(
-        InputError, match=r"bomb: [\d,]+ bytes that expand to more than .*GIGABYTES"
-    ):
+    line = r"bomb: [\d,]+ bytes that expand to more than .*GIGABYTES"
+    with pytest.raises(InputError, match=line):
         read_content(path)
-    path.write_bytes(packing.compress(np.random.default_rng(1).bytes(3_000_000)))
-    assert len(read_content(path)) == 3_000_000
+    path.write_bytes(packing.compress(np.random.default_rng(1).bytes(1_500_000)))
+    assert len(read_content(path)) == 1_500_000
 
 
 def test_arrays_that_expand_too_far_are_one_line(monkeypatch):
     out = io.BytesIO()
-    np.savez_compressed(out, x=np.zeros((1000, 1000)), y=np.zeros(1000))
+    np.savez_compressed(out, x=np.zeros((1000, 200)), y=np.zeros(1000))
     assert formats.parse(out.getvalue(), "a.npz").rows == 1000
     monkeypatch.setenv("MPISIM_READ_GIGABYTES", "0.001")
     with pytest.raises(InputError, match=r"a.npz: .* expand to more than"):
         formats.parse(out.getvalue(), "a.npz")
 
 
-@pytest.mark.parametrize(("name", "index"), [("logistic", 2), ("multinomial-logistic", 1)])
-def test_an_index_beyond_memory_is_one_line(name, index, tmp_path, monkeypatch):
-    (tmp_path / "far").write_text(f"+1 1:1\n-1 {index}000000000:1\n")
+FAR = "far: the largest index is {},000,000,000: three vectors .*take 48 GB, and"
+USELESS = [
+    ("logistic", "+1 1:1\n-1 2000000000:1\n", FAR.format(2)),
+    ("multinomial-logistic", "+1 1:1\n-1 1000000000:1\n", FAR.format(1)),
+    ("multinomial-logistic", "2\n2\n", "far: 1 distinct label; allowed: two or more classes"),
+    ("least-squares", "2\n2\n", "L is 0, so no theorem gives a step; are all features 0?"),
+]
+
+
+STEP = {"name": "gd", "stepsize": "theory"}
+
+
+@pytest.mark.parametrize(("name", "text", "line"), USELESS)
+def test_data_that_no_run_can_use_is_one_line(name, text, line, tmp_path, monkeypatch):
+    """An index beyond memory, one class alone, or no features."""
+    (tmp_path / "far").write_text(text)
     monkeypatch.setattr("mpisim.problems.glm.available_memory", lambda: 40e9)
-    made = PROBLEMS[name](data=str(tmp_path / "far"))
-    line = f"far: the largest index is {index},000,000,000: three vectors .*take 48 GB, and"
+    problem = {"name": name, "data": str(tmp_path / "far"), "workers": 2}
     with pytest.raises(InputError, match=line):
-        made.loaded(2, 0, 2, 1, np.dtype("float64"))
-
-
-@pytest.mark.parametrize(
-    ("name", "step", "line"),
-    [
-        ("multinomial-logistic", 0.1, r"one\.svm: 1 distinct label; allowed: two or more classes"),
-        ("least-squares", "theory", "L is 0, so no theorem gives a step; are all features 0?"),
-    ],
-)
-def test_data_of_one_class_or_without_features_is_one_line(name, step, line, tmp_path):
-    (tmp_path / "one.svm").write_text("2\n2\n")
-    problem = {"name": name, "data": str(tmp_path / "one.svm"), "workers": 2}
-    method, run = {"name": "gd", "stepsize": step}, {"rounds": 1}
-    with pytest.raises(InputError, match=line):
-        mpisim.run({"problem": problem, "method": method, "run": run})
+        mpisim.run({"problem": problem, "method": STEP, "run": {"rounds": 1}})
 
 
 def test_arrays_are_written_once_under_their_digest(tmp_path, monkeypatch):
@@ -161,60 +158,39 @@ def test_arrays_beside_a_file_are_one_line(key, test, tmp_path, monkeypatch):
         mpisim.Experiment.from_arrays(X, Y, keys, test)
 
 
-def test_the_mark_with_which_spreadsheets_begin_a_file_is_no_cell():
-    for mark in (b"", b"\xef\xbb\xbf"):
-        table = formats.parse(mark + b"1,2,3\n-1,4,5\n", "a.csv")
-        assert table.labels.tolist() == [1, -1] and table.data.tolist() == [2, 3, 4, 5]
-        table = formats.parse(mark + b"label,a\n7,8\n", "a.csv", "label")
-        assert table.labels.tolist() == [7]
+@pytest.mark.parametrize("first", ["0.0,1,2", "1,2,3", "0,1,3"])
+def test_a_first_line_of_numbers_is_a_sample(first):
+    assert formats.parse(f"{first}\n4,5,6\n".encode(), "a.csv").rows == 2
 
 
-def test_numbers_from_0_are_the_names_that_pandas_writes():
-    frame = pytest.importorskip("pandas").DataFrame(COLUMNS)
-    table = formats.parse(frame.to_csv(index=False).encode(), "a.csv", "0")
-    assert np.array_equal(table.labels, Y)
-    with pytest.raises(InputError, match=r"^a\.csv:1: a cell is missing"):
-        formats.parse(frame.to_csv().encode(), "a.csv")
-    for first in (b"0.0,1,2", b"1,2,3", b"0,1,3"):  # a sample
-        assert formats.parse(first + b"\n4,5,6\n", "a.csv").rows == 2
-
-
-@pytest.mark.parametrize("columns", [None, list("yabcdef")])
-def test_the_index_of_pandas_is_no_column(columns):
+def test_the_index_of_pandas_is_no_column():
     pytest.importorskip("pyarrow")
-    frame = pytest.importorskip("pandas").DataFrame(COLUMNS, columns=columns)[::-1]
-    out = io.BytesIO()
-    frame.rename(columns=str).to_parquet(out)
-    table = formats.parse(out.getvalue(), "a")
-    assert np.array_equal(table.labels, Y[::-1]) and table.features == 6
-    with pytest.raises(InputError, match=r"^a\.csv:1: a cell is missing; .*to_csv\(index=False\)"):
-        formats.parse(frame.to_csv().encode(), "a.csv")
+    frame = pytest.importorskip("pandas").DataFrame(COLUMNS, columns=list("yabcdef"))
+    order = np.roll(np.arange(len(Y)), 1)  # no range, which is not stored as a column
+    table = formats.parse(frame.iloc[order].to_parquet(), "a")
+    assert np.array_equal(table.labels, Y[order]) and table.features == 6
 
 
 def damaged_npz(header, at, new):
     """With the bytes ``new`` so far behind the first header of a kind."""
     out = io.BytesIO()
     np.savez_compressed(out, x=X, y=Y)
-    content = bytearray(out.getvalue())
+    content = out.getvalue()
     start = content.index(header) + at
-    content[start : start + len(new)] = new
-    return bytes(content)
+    return content[:start] + new + content[start + len(new) :]
 
 
 ROWS, ENTRY = b"PK\x03\x04", b"PK\x01\x02"  # of an array, and of the list of arrays
-
-
-FAR = sparse.coo_array(([1.0], ([0], [2**31 - 1])), shape=(1, 2**31))
+WIDE = sparse.coo_array(([1.0], ([0], [2**31 - 1])), shape=(1, 2**31))
 TEXTS, DATES = np.full((2, 2), "1.5"), np.zeros((2, 2), "datetime64[s]")
 WRONG = [
-    (lambda: b"label,a\n1,2\n1,x\n", "a.csv", None, r"^a\.csv:3: could not convert"),
     (lambda: b"label,a\n\n\n1,2\n1,x\n", "a.csv", None, r"^a\.csv:5: could not convert"),
     (lambda: b"a,b,label\n1,2\n", "a.csv", "label", r"^a\.csv:2: 2 cells; allowed: 3"),
-    (lambda: b"label,a\n1,2,3\n", "a.csv", "label", r"^a\.csv:2: 3 cells; allowed: 2"),
+    (lambda: b",a,b\n0,1,2\n", "a.csv", None, r"^a\.csv:1: a cell .*to_csv\(index=False\)"),
     (lambda: b"1,0.2,\n2,0.3,4\n", "a.csv", None, r"^a\.csv:1: a cell is missing; allowed:"),
     (lambda: b"\n1,NA,?\n2,0.3,4\n", "a.csv", None, r"^a\.csv:2: a cell is missing; allowed:"),
     (lambda: b"0,1\n2,0.3\n", "a.csv", None, r"^a\.csv:1: 0,1 may be names or a sample"),
-    (lambda: npz(y=Y[:1], **parts(FAR)), "a", None, r"^a: x \(1, 2147483648\) .*to 2147483646"),
+    (lambda: npz(y=Y[:1], **parts(WIDE)), "a", None, r"^a: x \(1, 2147483648\) .*to 2147483646"),
     (lambda: csv(COLUMNS, NAMES), "a.csv", "nosuch", r"^problem\.label: 'nosuch' .*label, a, b"),
     (lambda: csv(COLUMNS), "a.csv", "y", r"^problem\.label: 'y' .*no names"),
     (lambda: csv(COLUMNS), "a.csv", 8, r"^problem\.label: 8 .*from 1 to 7"),
@@ -227,19 +203,15 @@ WRONG = [
     (lambda: npz(x=X, y=Y)[:200], "a", None, r"^a: .*; allowed: an \.npz file"),
     (lambda: damaged_npz(ROWS, 60, b"\xff" * 20), "a", None, r"^a: Error -3 .*; allowed: an \.npz"),
     (lambda: damaged_npz(ENTRY, 8, b"\1"), "a", None, r"^a: .* encrypted.*; allowed: an \.npz"),
-    (lambda: damaged_npz(ENTRY, 10, b"c"), "a", None, r"^a: .* not supported; allowed: an \.npz"),
     (lambda: npz(y=Y, **parts(X) | {"indices": [9] * 99}), "a", None, "^a: .*CSR rows"),
-    (lambda: npz(y=Y, **parts(X) | {"indptr": np.arange(5)}), "a", None, "^a: .*CSR rows"),
     (lambda: parquet(TEXTS, "y,a"), "a", None, "^a: column y is string; allowed: parquet"),
     (lambda: parquet(DATES, "y,a"), "a", None, r"^a: column y is timestamp.*; allowed: parquet"),
-    (lambda: b"PAR1 and no more PAR1", "a", None, "^a: .*; allowed: parquet"),
+    (lambda: parquet(COLUMNS, NAMES)[:99] + b"PAR1", "a", None, "^a: .*; allowed: parquet"),
 ]
 
 
 @pytest.mark.parametrize(("make", "name", "label", "line"), WRONG)
 def test_what_is_not_allowed(make, name, label, line):
-    if "parquet" in line:
-        pytest.importorskip("pyarrow")
     with pytest.raises(InputError, match=line):
         formats.parse(make(), name, label)
 
@@ -248,38 +220,29 @@ TABLES = {"method": {"name": "gd", "stepsize": 0.5}, "run": {"rounds": 3, "seed"
 T, U = random_dense(17, 8, seed=3)  # more features than X has
 
 
-def expected(name, x, train, test):
-    """The columns of a test set by the book."""
-
-    def right(a, y):
-        return np.mean(np.where(a @ x >= 0, 2, 1) == y)
-
-    (a, y), (b, z) = train, test
-    sign = np.where(z == 2, 1, -1)
-    if name == "logistic":
-        loss, slope = np.logaddexp(0, -sign * (b @ x)), -sign / (1 + np.exp(sign * (b @ x)))
-        shares = right(a, y), right(b, z)
-    else:
-        loss, slope, shares = (b @ x - z) ** 2 / 2, b @ x - z, (np.nan, np.nan)
-    gradient = b.T @ slope / len(z)
-    return shares[0], loss.mean(), shares[1], gradient @ gradient
-
-
 @pytest.mark.parametrize("scale", ["none", "row-max-abs", "feature-max-abs"])
 @pytest.mark.parametrize("name", ["logistic", "least-squares"])
 def test_columns_of_a_test_set(name, scale, cache, tmp_path, monkeypatch):
+    """By the book."""
     monkeypatch.chdir(tmp_path)
     problem = {"name": name, "workers": 5, "bias": True, "scale": scale}
     keys = TABLES | {"problem": problem}
     experiment = mpisim.Experiment.from_arrays(X, Y, keys, test=(sparse.csr_array(T), U))
     assert experiment == mpisim.Experiment.from_dict(tomllib.loads(experiment.to_toml()))
     end = mpisim.run(experiment)
+    assert end.x.shape == (9,) and not end.x[7:].any()  # features of the test set alone
     train = np.pad(X, ((0, 0), (0, 2)))
     a, b = (np.column_stack([np.ones(len(v)), scaled(v, scale, train)]) for v in (train, T))
-    result = [end.rows[key][-1] for key in
-             ("train_accuracy", "test_loss", "test_accuracy", "test_grad_norm_sq")]  # fmt: skip
-    np.testing.assert_allclose(result, expected(name, end.x, (a, Y), (b, U)), rtol=1e-12)
-    assert end.x.shape == (9,) and not end.x[7:].any()  # features of the test set alone
+    z, sign, shares = b @ end.x, np.where(U == 2, 1, -1), [np.nan, np.nan]
+    loss, slope = (z - U) ** 2 / 2, z - U
+    if name == "logistic":
+        loss, slope = np.logaddexp(0, -sign * z), -sign / (1 + np.exp(sign * z))
+        rights = (np.where(rows @ end.x >= 0, 2, 1) == y for rows, y in ((a, Y), (b, U)))
+        shares = [np.mean(right) for right in rights]
+    gradient = b.T @ slope / len(U)
+    wanted = {"train_accuracy": shares[0], "test_accuracy": shares[1]}
+    wanted |= {"test_loss": loss.mean(), "test_grad_norm_sq": gradient @ gradient}
+    assert {key: end.rows[key][-1] for key in wanted} == pytest.approx(wanted, 1e-12, nan_ok=True)
 
 
 def test_a_test_set_changes_nothing_else(cache, here):
@@ -287,15 +250,16 @@ def test_a_test_set_changes_nothing_else(cache, here):
     (here / "test").write_text(to_text(X[:3], Y[:3]))  # fewer rows than workers
     problem = {"name": "logistic", "data": "train", "workers": 5}
     plain = run_tables(TABLES | {"problem": problem})
-    tested = run_tables(TABLES | {"problem": problem | {"test": "test"}})
+    tables = TABLES | {"problem": problem | {"test": "test"}}
+    tested = run_tables(tables)
     assert all(tested.row[key] == value for key, value in plain.row.items() if "time" not in key)
     assert tested.row["test_loss"] > 0 and "test_loss" not in plain.row
     alone = PROBLEMS["logistic"](data="train", test_="test").loaded(5, 4, 1, 0, np.dtype(float))
     assert "tested on test sha256:" in alone.identity
     for label, sign in ((1, -1), (2, 1)):  # one class alone, which the training set's labels name
         (here / "test").write_text(f"{label} 1:1\n")
-        end = run_tables(TABLES | {"problem": problem | {"test": "test"}})
+        end = run_tables(tables)
         assert end.row["test_loss"] == pytest.approx(np.logaddexp(0, -sign * end.x[0]), rel=1e-12)
     (here / "test").write_text("2 1:1\n3 2:1\n")
     with pytest.raises(InputError, match=r"test: labels 3 are not among those of .*train"):
-        run_tables(TABLES | {"problem": problem | {"test": "test"}})
+        run_tables(tables)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tomli_w
 
-from tests.comm.jobs import ended, mpirun, needs_mpirun
-from tests.helpers import columns, run_tables, without_rehearsal
+from tests.comm.jobs import ended
+from tests.helpers import run_tables, without_rehearsal
 from tests.methods.test_tensors import KEYS, pairs
 from tests.problems.torch.support import network
 from tests.resumes import differences
@@ -26,23 +26,14 @@ def once(monkeypatch):
     without_rehearsal(monkeypatch)
 
 
-def trained(path, method, compressor, device, **run):
-    """The columns of a run's log."""
-    keys = {"name": method, "stepsize": 0.01} | KEYS.get(method, {})
-    run_tables(network(keys, compressor, device=device, workers=6, **run), path)
-    return columns(path)
-
-
 @pytest.mark.drawn(5)
-@pytest.mark.parametrize(
-    ("method", "compressor"),
-    PAIRS,
-    ids=lambda spec: spec if type(spec) is str else spec["name"],
-)
-def test_the_bits_and_to_rounding_the_losses_of_the_cpu(method, compressor, tmp_path):
-    run = {"dtype": "float64", "wire": "float64"}
-    here = trained(tmp_path / "here.h5", method, compressor, "cpu", **run)
-    there = trained(tmp_path / "there.h5", method, compressor, "accelerator", **run)
+@pytest.mark.parametrize(("method", "compressor"), PAIRS, ids=str)
+def test_the_bits_and_to_rounding_the_losses_of_the_cpu(method, compressor):
+    keys = {"name": method} | KEYS.get(method, {})
+    run = {"workers": 6, "dtype": "float64", "wire": "float64"}
+    devices = "cpu", "accelerator"
+    tables = (network(keys, compressor, device=device, **run) for device in devices)
+    here, there = (run_tables(one, keep=True).columns for one in tables)
     for name, values in here.items():
         if name.startswith("bits"):
             assert np.array_equal(there[name], values), name
@@ -59,12 +50,6 @@ def test_a_run_repeats_bit_by_bit(arithmetic, tmp_path):
     for path in paths:
         run_tables(tables, path)
     assert differences(*paths) == []
-
-
-@needs_mpirun
-def test_the_same_on_1_and_2_ranks():
-    job = mpirun(2, "-m", "tests.problems.torch.layouts", "accelerator")
-    assert job.stdout.count("the same") == 2
 
 
 def test_processes_side_by_side(tmp_path):

@@ -2,7 +2,6 @@
 
 import contextlib
 
-import h5py
 import numpy as np
 import pytest
 
@@ -11,12 +10,12 @@ from mpisim.core.arrays import is_tensor
 from mpisim.core.errors import InputError
 from mpisim.runs.experiment import parse
 from mpisim.runs.log import reader
-from tests.helpers import FALLBACKS, Crossings, columns, run_tables, set_up, some_of
+from tests.helpers import columns, run_tables, set_up, some_of
 from tests.problems.torch.support import network
 
 torch = pytest.importorskip("torch")
+networks = pytest.importorskip("mpisim.problems.torch.network")
 MODELS = ["resnet18", "wrn-16-4", "vgg16", "small-cnn", "linear"]
-BATCH = np.zeros((2, 5), np.int64)
 CPU = torch.device("cpu")
 ADAM, SIGN = {"name": "cd-adam", "batch": 9}, {"name": "scaled-sign"}
 
@@ -29,8 +28,6 @@ def elsewhere(monkeypatch):
     does. Reading a number of it, which would wait for an accelerator, raises. What is copied from
     it is zeros, or else what is valid in a message, and the shapes are noted.
     """
-    from mpisim.problems.torch import network as networks
-
     shapes = []
 
     def read(tensor):
@@ -48,36 +45,17 @@ def elsewhere(monkeypatch):
     return shapes
 
 
-def on_the_device(model, **keys):
-    tables = network(ADAM, SIGN, augment=True)
-    tables["problem"] |= {"device": "auto", "model": model} | keys
-    return parse(tables).problem.loaded(4, 1, 2, 1, np.dtype("float32"))
-
-
 @some_of(3, model=MODELS)
-def test_all_of_a_gradient_is_on_the_device(model, elsewhere):
-    """And nothing waits for it: the sums of all workers are read, once, and nothing else."""
-    problem, reads = on_the_device(model), elsewhere
+def test_all_of_a_gradient_is_on_the_device(model, elsewhere, monkeypatch):
+    """And nothing waits for it: the sums of all workers are read, once, and nothing else.
+
+    In a round no images are sent to it.
+    """
+    tables = network(ADAM, SIGN, augment=True)
+    tables["problem"] |= {"device": "auto", "model": model}
+    problem = parse(tables).problem.loaded(4, 1, 2, 1, np.dtype("float32"))
     assert problem.identity.endswith("(meta)")
-    x = problem.initial_point()
-    for work, sums in (
-        (lambda: problem.losses_and_gradients(x)[1], [(2, 2)]),
-        (lambda: problem.test(x)[1], [(2, 2)]),
-        (lambda: problem.batch_gradients(x, BATCH), []),
-    ):
-        reads.clear()
-        assert work().shape == (2, problem.d)
-        assert reads == sums
-    vector = problem.flat_model
-    tensors = [vector.x, vector.grad, vector.statistics.flat, *vector.model.buffers()]
-    tensors += [t for p in vector.model.parameters() for t in (p, p.grad)]
-    assert {t.device.type for t in tensors} == {"meta"}
-    assert {shard.features.dtype for shard in problem.shards} == {torch.uint8}
-
-
-def test_no_images_are_sent_to_the_device_in_a_round(elsewhere, monkeypatch):
-    problem, sent, to = on_the_device("small-cnn"), [], torch.Tensor.to
-    x = problem.initial_point()
+    x, sent, to = problem.initial_point(), [], torch.Tensor.to
 
     def noted(tensor, *args, **kwargs):
         out = to(tensor, *args, **kwargs)
@@ -86,43 +64,43 @@ def test_no_images_are_sent_to_the_device_in_a_round(elsewhere, monkeypatch):
         return out
 
     monkeypatch.setattr(torch.Tensor, "to", noted)
-    problem.batch_gradients(x, BATCH)
+    for work, sums in (
+        (lambda: problem.losses_and_gradients(x)[1], [(2, 2)]),
+        (lambda: problem.test(x)[1], [(2, 2)]),
+        (lambda: problem.batch_gradients(x, np.zeros((2, 5), np.int64)), []),
+    ):
+        elsewhere.clear()
+        sent.clear()
+        assert work().shape == (2, problem.d)
+        assert elsewhere == sums
     assert sent == [((2, 5, 3), torch.int64), ((2, 5), torch.int64)]  # moves, and sample numbers
+    vector = problem.flat_model
+    tensors = [vector.x, vector.grad, vector.statistics.flat, *vector.model.buffers()]
+    tensors += [t for p in vector.model.parameters() for t in (p, p.grad)]
+    assert {t.device.type for t in tensors} == {"meta"}
+    assert {shard.features.dtype for shard in problem.shards} == {torch.uint8}
 
 
-RANKS = [
-    ({}, 0),
-    ({"OMPI_COMM_WORLD_LOCAL_RANK": "3"}, 3),
-    ({"MPI_LOCALRANKID": "2"}, 2),
-    ({"MV2_COMM_WORLD_LOCAL_RANK": "1"}, 1),
-    ({"PALS_LOCAL_RANKID": "5"}, 5),
-    ({"FLUX_TASK_LOCAL_ID": "4"}, 4),
-    ({"SLURM_LOCALID": "2"}, 2),
-    ({"SLURM_LOCALID": "0", "OMPI_COMM_WORLD_LOCAL_RANK": "3"}, 3),  # mpirun in a batch job
-    ({"OMPI_COMM_WORLD_LOCAL_RANK": "", "SLURM_LOCALID": "1"}, 1),
-]
+OF_MPI = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK"]
+LAUNCHERS = [*OF_MPI, "PALS_LOCAL_RANKID", "FLUX_TASK_LOCAL_ID", "SLURM_LOCALID"]
 
 
-@pytest.mark.parametrize(("environment", "rank"), RANKS)
-def test_the_launcher_says_the_rank_on_the_host(environment, rank):
-    from mpisim.problems.torch.network import local_rank
+def test_the_launcher_says_the_rank_on_the_host():
+    assert networks.local_rank({}) == 0
+    assert [networks.local_rank({name: "3"}) for name in LAUNCHERS] == [3] * 6
+    # mpirun in a batch job of Slurm, and a variable without a number
+    for own, rank in (("3", 3), ("", 1)):
+        assert networks.local_rank({"SLURM_LOCALID": "1", LAUNCHERS[0]: own}) == rank
 
-    assert local_rank(environment) == rank
 
-
-# ranks of a host, its devices, the device of each rank
-@pytest.mark.parametrize(
-    ("ranks", "devices", "dealt"),
-    [(4, 1, [0, 0, 0, 0]), (4, 2, [0, 1, 0, 1]), (3, 2, [0, 1, 0]), (2, 8, [0, 1])],
-)
-def test_ranks_are_dealt_to_the_accelerators(ranks, devices, dealt, monkeypatch):
-    from mpisim.problems.torch.network import device_of
-
+@pytest.mark.parametrize(("devices", "dealt"), [(1, [0, 0, 0]), (2, [0, 1, 0]), (8, [0, 1, 2])])
+def test_ranks_are_dealt_to_the_accelerators(devices, dealt, monkeypatch):
+    device_of = networks.device_of
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: devices)
-    assert [device_of("auto", rank).index for rank in range(ranks)] == dealt
-    assert device_of("accelerator", ranks - 1) == torch.device("cuda", dealt[-1])
-    assert device_of("cpu", ranks - 1) == CPU
+    assert [device_of("auto", rank).index for rank in range(3)] == dealt
+    assert device_of("accelerator", 2) == torch.device("cuda", dealt[-1])
+    assert device_of("cpu", 2) == CPU
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert device_of("cpu", 3) == device_of("auto", 3) == CPU
     with pytest.raises(InputError, match=r"^problem\.device: there is no device 'accelerator'"):
@@ -132,89 +110,69 @@ def test_ranks_are_dealt_to_the_accelerators(ranks, devices, dealt, monkeypatch)
 KINDS = [
     ("cd-adam", {"batch": 9}, {"name": "scaled-sign", "layerwise": True}),
     ("ef-amsgrad", {"batch": 9, "variant": "code"}, {"name": "topk", "k": 0.01}),
-    ("1bit-adam", {"batch": 9, "warmup": 2}, {"name": "scaled-sign"}),
     ("vr-marina", {"batch": 9, "p": 0.5}, {"name": "randk", "k": 100}),
     ("pp-marina", {"p": 0.5, "participants": 2}, {"name": "rand-tau", "tau": 50.0}),
     ("vr-diana", {"batch": 9}, {"name": "quant-plus", "beta": 50.0}),
     ("dasha-mvr", {"batch": 9}, {"name": "natural"}),
-    ("heavy-ball", {"batch": 9}, {"name": "identity"}),
-]
-
-
-@pytest.mark.drawn(4)
-@pytest.mark.parametrize(("method", "keys", "compressor"), KINDS)
-def test_all_of_a_round_is_on_the_device(method, keys, compressor, elsewhere):
-    tables = network({"name": method} | keys, compressor)
-    tables["problem"] |= {"device": "auto", "model": "linear"}
-    setup = set_up(tables)
-    for _ in range(4):
-        setup.state.step(setup.step.gamma)
-    state = setup.state.estimator.state() | setup.state.optimizer.state()
-    vectors = [model for model in state.values() if np.ndim(model) > 0 or is_tensor(model)]
-    vectors.append(setup.state.x)
-    assert {model.device.type for model in vectors} == {"meta"}
-
-
-def test_a_network_on_a_device_is_the_one_on_the_host(monkeypatch, tmp_path):
-    tables = network(ADAM, SIGN, rounds=4, columns=["pi"])
-    run_tables(tables, tmp_path / "host.h5")
-    crossings = Crossings(monkeypatch)
-    run_tables(tables, tmp_path / "device.h5")
-    here, there = (columns(tmp_path / f"{name}.h5") for name in ("host", "device"))
-    for name in ("loss", "grad_norm_sq", "bits_up", "bits_down", "pi_up", "pi_code", "test_loss"):
-        assert there[name] == pytest.approx(here[name], rel=1e-4, nan_ok=True)
-    assert crossings.names and not FALLBACKS & crossings.names
-
-
-def linear(method, compressor=None, **more):
-    keys = {key: more.pop(key) for key in ("log_samples", "chunk") if key in more}
-    tables = network(method, compressor, **more)
-    tables["problem"] |= {"model": "linear"} | keys
-    return tables
-
-
-EVERY = [  # method, run.log_every, the log's; 88 samples, so 88 / (4 x 9) rounds an epoch
-    (ADAM, {}, 5, "2 epochs"),
-    ({"name": "cd-adam", "batch": 0.5}, {}, 4, "2 epochs"),
-    (ADAM, {"log_every": 3}, 3, "run.log_every, or its default"),
-    ({"name": "gd"}, {}, 1, "every round"),
-    ({"name": "vr-marina", "batch": 22, "p": 0.5}, {}, 2, "2 epochs"),
 ]
 
 
 @pytest.mark.drawn(3)
-@pytest.mark.parametrize(("method", "given", "every", "source"), EVERY)
-def test_rows_are_2_epochs_apart(method, given, every, source, tmp_path):
-    compressor = {"cd-adam": SIGN, "vr-marina": {"name": "randk", "k": 9}}.get(method["name"])
+@pytest.mark.parametrize(("method", "keys", "compressor"), KINDS)
+def test_all_of_a_round_is_on_the_device(method, keys, compressor, elsewhere):
+    tables = network({"name": method} | keys, compressor)
+    tables["problem"] |= {"device": "auto", "model": "linear"}
+    state = set_up(tables).state
+    for _ in range(4):
+        state.step(0.01)
+    values = state.estimator.state() | state.optimizer.state() | {"x": state.x}
+    vectors = [one for one in values.values() if np.ndim(one) > 0 or is_tensor(one)]
+    assert {vector.device.type for vector in vectors} == {"meta"}
+
+
+def linear(method, compressor=None, log_samples=0, **more):
+    tables = network(method, compressor, **more)
+    tables["problem"] |= {"model": "linear", "log_samples": log_samples}
+    return tables
+
+
+RANDK = {"name": "randk", "k": 9}
+EVERY = [  # method, run.log_every, the log's; 88 samples, so 88 / (4 x 9) rounds an epoch
+    (ADAM, SIGN, {}, 5, "2 epochs"),
+    ({"name": "cd-adam", "batch": 0.5}, SIGN, {}, 4, "2 epochs"),
+    (ADAM, SIGN, {"log_every": 3}, 3, "run.log_every, or its default"),
+    ({"name": "gd"}, None, {}, 1, "every round"),
+    ({"name": "vr-marina", "batch": 22, "p": 0.5}, RANDK, {}, 2, "2 epochs"),
+]
+
+
+@pytest.mark.drawn(3)
+@pytest.mark.parametrize(("method", "compressor", "given", "every", "source"), EVERY)
+def test_rows_are_2_epochs_apart(method, compressor, given, every, source, tmp_path):
     path, part = tmp_path / "log.h5", tmp_path / "part.h5"
     tables = linear(method, compressor, rounds=11, **given)
     run_tables(tables, path)
-    wanted = sorted({*range(0, 12, every), 11})
-    assert columns(path)["round"].tolist() == wanted
+    mine = columns(path)
+    assert mine["round"].tolist() == sorted({*range(0, 12, every), 11})
     log = reader.read(path)
     assert (log.attrs["log_every"], log.attrs["log_every_source"]) == (every, source)
     assert log.config["run"].get("log_every") == given.get("log_every")
     assert not [problem for check in checks(log) for problem in check.problems]
     run_tables(linear(method, compressor, rounds=7, **given), part)
     run_tables(tables, part, resume=True)
-    mine, expected = (columns(one) for one in (path, part))
-    rows = np.isin(mine["round"], expected["round"])
-    assert expected["round"][-1] == 11 and mine["loss"][rows][-1] == expected["loss"][-1]
+    resumed = columns(part)
+    assert resumed["round"][-1] == 11 and resumed["loss"][-1] == mine["loss"][-1]
 
 
 @pytest.mark.parametrize("method", [{"name": "gd"}, {"name": "gd", "batch": 9}])
-def test_rows_judged_on_some_samples_leave_the_method_alone(method, tmp_path):
+def test_rows_judged_on_some_samples_leave_the_method_alone(method):
     """Also one whose full gradients are those that rows need."""
-    logs = {}
-    for judged in (0, 20):
-        path = tmp_path / f"{judged}.h5"
-        run_tables(linear(method, rounds=4, log_every=2, log_samples=judged), path)
-        with h5py.File(path) as file:
-            names = ("final/x", "rounds/loss", "rounds/oracle_calls")
-            logs[judged] = [file[name][:] for name in names]
-    full, some = logs[0], logs[20]
-    assert np.array_equal(full[0], some[0]) and np.array_equal(full[2], some[2])
-    assert not np.isclose(full[1], some[1], rtol=1e-4).any()
+    tables = (linear(method, rounds=4, log_every=2, log_samples=judged) for judged in (0, 20))
+    full, some = (run_tables(one, keep=True) for one in tables)
+    assert np.array_equal(full.x, some.x)
+    calls, losses = "oracle_calls", (full.columns["loss"], some.columns["loss"])
+    assert np.array_equal(full.columns[calls], some.columns[calls])
+    assert not np.isclose(*losses, rtol=1e-4).any()
 
 
 def test_they_are_the_first_of_each_worker():

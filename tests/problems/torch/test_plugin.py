@@ -16,7 +16,7 @@ from mpisim.runs.experiment import parse
 from mpisim.testing import problem_checks
 from mpisim.testing.new import create
 from tests.comm.jobs import ROOT
-from tests.helpers import columns, run_tables
+from tests.helpers import run_tables
 
 torch = pytest.importorskip("torch")
 
@@ -27,12 +27,8 @@ from mpisim.problems.torch import TorchProblem, samples_of
 
 @mpisim.problem("regression")
 class Regression(TorchProblem):
-    hidden: int = 0
     def make_module(self, shape):
-        if not self.hidden:
-            return torch.nn.Linear(*shape, 1, bias=False)
-        first, last = torch.nn.Linear(*shape, self.hidden), torch.nn.Linear(self.hidden, 1)
-        return torch.nn.Sequential(first, torch.nn.Tanh(), last)
+        return torch.nn.Linear(*shape, 1, bias=False)
     def make_samples(self):
         random = torch.Generator().manual_seed(0)
         a = torch.randn(70, 5, generator=random)
@@ -41,11 +37,6 @@ class Regression(TorchProblem):
     def loss(self, outputs, targets):
         return torch.nn.functional.mse_loss(outputs[:, 0], targets, reduction=REDUCTION)
 """
-METHODS = [
-    ({"name": "gd", "stepsize": 0.1}, {"name": "identity"}),
-    ({"name": "cd-adam", "stepsize": 0.1, "batch": 5}, {"name": "scaled-sign"}),
-    ({"name": "marina", "stepsize": 0.05, "p": 0.3}, {"name": "randk", "k": 2}),
-]
 
 
 @pytest.fixture
@@ -69,14 +60,18 @@ def plugin(tmp_path, monkeypatch):
     return written
 
 
-def tables(path, method=METHODS[0], **problem):
-    keys = {"name": "regression", "workers": 4, "device": "cpu"} | problem
-    parts = {"problem": keys, "method": method[0], "compressor": method[1]}
-    return {"plugin": path, "run": {"rounds": 40}} | parts
+def tables(path, **method):
+    keys = {"name": "regression", "workers": 4, "device": "cpu"}
+    method = {"stepsize": 0.1} | (method or {"name": "gd"})
+    return {"plugin": path, "problem": keys, "method": method, "run": {"rounds": 9}}
+
+
+def load(path):
+    return parse(tables(path)).problem.loaded(4, 0, 4, 1, np.dtype("float64"))
 
 
 def test_its_gradients_are_those_of_least_squares(plugin):
-    problem = parse(tables(plugin("exact", "sum"))).problem.loaded(4, 0, 4, 1, np.dtype("float64"))
+    problem = load(plugin("exact", "sum"))
     data = problem.make_samples()
     a, y = (np.float64(v).reshape(4, 15, -1) for v in (data.features, data.labels))
     x = np.random.default_rng(0).normal(size=5)
@@ -94,44 +89,33 @@ def test_its_gradients_are_those_of_least_squares(plugin):
     assert problem.correct(torch.eye(3)[classes], classes) == 3
 
 
-@pytest.mark.parametrize(
-    ("reduction", "message"), [("mean", "the sum over its samples"), ("none", "one number for all")]
-)
-def test_a_loss_that_is_no_sum_is_one_line(plugin, reduction, message):
-    problem = parse(tables(plugin(reduction, reduction))).problem
-    with pytest.raises(InputError, match=f"problem 'regression': loss must be {message}"):
-        problem.loaded(4, 0, 4, 1, np.dtype("float64"))
-
-
 LINEAR = "torch.nn.Linear(*shape, 1, bias=False)"
 CLASSES = [("y = a @ torch.arange(5.0)", "y = torch.arange(70) % 3 + 1"), ("def loss", "def other")]
+SHAPES = r"cannot take features of shape \(5,\) and targets of .*: mat1"
+UNFIT = [  # the reduction of the loss, the module, other changes of the plugin, and the line
+    ("mean", LINEAR, [], "loss must be the sum over its samples"),
+    ("none", LINEAR, [], "loss must be one number for all"),
+    ("sum", "torch.nn.LazyLinear(1)", [], "no lazy layers"),
+    ("sum", "torch.nn.Linear(4, 1)", [], SHAPES),
+    ("sum", "torch.nn.LSTM(*shape, 1)", [], "the module must return a tensor with a row"),
+    ("sum", "torch.nn.Linear(*shape, 3)", CLASSES, "labels go from 1 to 3; allowed: from 0 to 2"),
+    ("sum", "torch.nn.Flatten(0)", [], "one with parameters"),
+    ("sum", f"{LINEAR}.requires_grad_(False)", [], "one with parameters that require gradients"),
+]
 
 
-@pytest.mark.parametrize(
-    ("module", "others", "message"),
-    [
-        ("torch.nn.LazyLinear(1)", [], "no lazy layers"),
-        (
-            "torch.nn.Linear(4, 1)",
-            [],
-            r"cannot take features of shape \(5,\) and targets of .*: mat1",
-        ),
-        ("torch.nn.LSTM(*shape, 1)", [], "the module must return a tensor with a row"),
-        ("torch.nn.Linear(*shape, 3)", CLASSES, "labels go from 1 to 3; allowed: from 0 to 2"),
-        ("torch.nn.Flatten(0)", [], "one with parameters"),
-        (f"{LINEAR}.requires_grad_(False)", [], "one with parameters that require gradients"),
-    ],
-)
-def test_a_module_that_does_not_fit_is_one_line(plugin, module, others, message):
-    problem = parse(tables(plugin("unfit", "sum", (LINEAR, module), *others))).problem
-    with pytest.raises(InputError, match=f"^problem 'regression': .*{message}") as error:
-        problem.loaded(4, 0, 4, 1, np.dtype("float64"))
+@pytest.mark.parametrize(("reduction", "module", "others", "line"), UNFIT)
+def test_a_module_or_a_loss_that_does_not_fit_is_one_line(plugin, reduction, module, others, line):
+    path = plugin("unfit", reduction, (LINEAR, module), *others)
+    with pytest.raises(InputError, match=f"^problem 'regression': .*{line}") as error:
+        load(path)
     assert "\n" not in str(error.value)
 
 
 def test_frozen_parameters_stay_as_they_are(plugin):
-    frozen = plugin("frozen", "sum", ("self.hidden),", "self.hidden).requires_grad_(False),"))
-    problem = parse(tables(frozen, hidden=3)).problem.loaded(4, 0, 4, 1, np.dtype("float64"))
+    layers = "torch.nn.Linear(*shape, 3).requires_grad_(False), torch.nn.Tanh()"
+    module = f"torch.nn.Sequential({layers}, torch.nn.Linear(3, 1))"
+    problem = load(plugin("frozen", "sum", (LINEAR, module)))
     first, _, last = problem.flat_model.model
     assert problem.d == 4 and problem.shapes == ((1, 3), (1, 1))
     before = [p.clone() for p in first.parameters()]
@@ -149,57 +133,38 @@ def test_a_step_in_place_is_refused(plugin):
         def step(self, x, g, gamma):
             return x.sub_(gamma * g)
 
-    method = {"estimator": "naive", "optimizer": "mine", "stepsize": 0.1}
+    method = tables(plugin("stepping", "sum"), estimator="naive", optimizer="mine")
     with pytest.raises(InputError, match=r"\.Mine: step changes x or g in place"):
-        run_tables(tables(plugin("stepping", "sum"), (method, {"name": "identity"})))
+        run_tables(method | {"compressor": {"name": "identity"}})
 
 
 def test_the_template_of_a_metric_sees_tensors(plugin, tmp_path):
-    problem = plugin("measured", "sum")
-    path, _ = create("metric", "travelled", tmp_path)
-    wanted, log = tables(problem), tmp_path / "log.h5"
+    problem, (path, _) = plugin("measured", "sum"), create("metric", "travelled", tmp_path)
     both = {"plugin": [problem, str(path)], "run": {"rounds": 9, "columns": ["travelled"]}}
-    end = run_tables(wanted | both, log)
-    distances = columns(log)["travelled"]
+    end = run_tables(tables(problem) | both, keep=True)
+    distances, start = end.columns["travelled"], load(problem).initial_point()
     assert distances[0] == 0 and (np.diff(distances) >= 0).all()
-    start = parse(wanted).problem.loaded(4, 0, 4, 1, np.dtype("float64")).initial_point()
     assert distances[-1] >= np.linalg.norm(end.x - start.numpy()) * (1 - 1e-12) > 0
 
 
-def test_the_examples_of_the_documents(tmp_path, monkeypatch):
+def test_the_examples_of_the_documents(tmp_path):
     [page] = (ROOT / "docs").rglob("deep-learning.md")
     examples = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S)
     (tmp_path / "documented.py").write_text("\n".join(examples))
-    for problem in (
-        {"name": "sine", "hidden": 9},
-        {"name": "torch", "model": "mlp", "data": "mine", "width": 0.1},
-    ):
-        method = {"name": "cd-adam", "stepsize": 0.01, "batch": 9}
-        parts = {"problem": problem | {"workers": 4, "device": "cpu"}, "method": method}
-        parts |= {"compressor": {"name": "scaled-sign"}, "run": {"rounds": 60}}
-        parts["plugin"] = str(tmp_path / "documented.py")
-        run_tables(parts, tmp_path / "log.h5", force=True)
-        log = columns(tmp_path / "log.h5")
-        assert log["loss"][-1] < 0.8 * log["loss"][0]
+    method = {"name": "cd-adam", "stepsize": 0.01, "batch": 9}
+    parts = {"method": method, "compressor": {"name": "scaled-sign"}, "run": {"rounds": 60}}
+    parts["plugin"] = str(tmp_path / "documented.py")
+    mlp = {"name": "torch", "model": "mlp", "data": "mine", "width": 0.1}
+    for problem in ({"name": "sine", "hidden": 9}, mlp):
+        keys = problem | {"workers": 4, "device": "cpu"}
+        losses = run_tables(parts | {"problem": keys}, keep=True).columns["loss"]
+        assert losses[-1] < 0.8 * losses[0]
     # batch norm couples a batch's samples, which is no mistake
     keys = {"data": "generated", "samples": 60, "width": 0.1, "pool": 4, "device": "cpu"}
     for name, table in (("sine", {"samples": 40}), ("torch", keys | {"model": "small-cnn"})):
         outcomes = [one.outcome(name) for one in problem_checks(build(PROBLEMS[name], table, ""))]
         assert not [str(one) for one in outcomes if one.failed]
         assert outcomes[2].status == ("ok" if name == "sine" else "not checked")
-
-
-class Listed:
-    """A Dataset of PyTorch: a length, and items."""
-
-    def __init__(self, items):
-        self.items = items
-
-    def __len__(self):
-        return len(self.items)
-
-    def __getitem__(self, i):
-        return self.items[i]
 
 
 def pictures(count, mode="RGB"):
@@ -213,27 +178,27 @@ def pictures(count, mode="RGB"):
 
 
 def test_samples_of_tensors_and_datasets():
-    a, tokens = torch.randn(7, 2, 3), torch.arange(14).reshape(7, 2)
-    a.requires_grad_()
+    a, tokens = torch.randn(7, 2, 3, requires_grad=True), torch.arange(14).reshape(7, 2)
     both = torch.utils.data.TensorDataset(a, tokens)
-    for loaded in (samples_of((a, tokens), (a[:2], tokens[:2])), samples_of(both, Listed(both))):
+    for loaded in (samples_of((a, tokens), (a[:2], tokens[:2])), samples_of(both, list(both))):
         assert np.array_equal(loaded.features, a.detach()) and np.array_equal(loaded.labels, tokens)
         assert loaded.classes == 0 and loaded.labels.dtype == np.int64
     for mode in ("RGB", "L"):
         pairs, pixels = pictures(7, mode)
-        loaded = samples_of(Listed(pairs), Listed(pairs[:4]))
+        loaded = samples_of(pairs, pairs[:4])
         assert np.array_equal(loaded.features, pixels) and loaded.features.dtype == np.uint8
         assert loaded.labels.tolist() == [0, 1, 2, 0, 1, 2, 0] and loaded.classes == 3
         assert np.array_equal(loaded.test_features, pixels[:4])
-    assert samples_of(Listed(pictures(3, "RGBA")[0]), Listed(pairs)).features.shape[1] == 3
-    uneven = Listed([(np.zeros(2), 0), (np.zeros(3), 1)])
-    with pytest.raises(InputError, match="samples: cannot be one array"):
-        samples_of(uneven, uneven)
-    for three in (torch.utils.data.TensorDataset(a, a, tokens), Listed([(a, a, 1)])):
-        with pytest.raises(InputError, match="samples: 3 parts; allowed: features and targets"):
-            samples_of(three, three)
-    with pytest.raises(InputError, match="samples: 7 features, but 6 targets"):
-        samples_of((a, tokens[:6]), (a, tokens))
+    assert samples_of(pictures(3, "RGBA")[0], pairs).features.shape[1] == 3
+    three = "3 parts; allowed: features and targets"
+    for wrong, line in (
+        ([(np.zeros(2), 0), (np.zeros(3), 1)], "cannot be one array"),
+        (torch.utils.data.TensorDataset(a, a, tokens), three),
+        ([(a, a, 1)], three),
+        ((a, tokens[:6]), "7 features, but 6 targets"),
+    ):
+        with pytest.raises(InputError, match=f"samples: {line}"):
+            samples_of(wrong, both)
 
 
 @pytest.fixture
@@ -245,11 +210,10 @@ def forget():
 
 FOLDER = types.ModuleType("datasets")  # what Python makes of a folder of this name
 FOLDER.__file__ = None
+MISSING = [("torchvision", None), ("datasets", None), ("datasets", FOLDER)]
 
 
-@pytest.mark.parametrize(
-    "library, module", [("torchvision", None), ("datasets", None), ("datasets", FOLDER)]
-)
+@pytest.mark.parametrize(("library", "module"), MISSING)
 def test_a_library_that_is_missing_is_one_line(library, module, monkeypatch, forget):
     monkeypatch.setitem(sys.modules, library, module)
     with pytest.raises(InputError, match=f"needs {library}: pip install {library}$"):
@@ -261,7 +225,7 @@ def test_a_library_that_is_missing_is_one_line(library, module, monkeypatch, for
 def test_data_of_hugging_face(monkeypatch, forget):
     pairs, pixels = pictures(8)
 
-    class Rows(Listed):
+    class Rows(list):
         column_names = ("id", "img", "label")
 
     def load_dataset(name, split):

@@ -21,51 +21,51 @@ CD_ADAM, SIGN = {"name": "cd-adam", "batch": 9}, {"name": "scaled-sign"}
 def test_samples_and_the_version_of_pytorch_count(monkeypatch):
     """The first samples alone, and those that have last been registered under a name."""
     tables = network(GD)
-    tables["problem"] |= {"data": "mine", "samples": 60}
+    tables["problem"] |= {"data": "mine", "samples": 60, "model": "linear"}
     experiment = parse(tables)
     assert "library torch" in executed_by(experiment)
-    made, digests = SAMPLES["generated"](), []
+    images, labels, digests = np.zeros((70, 3, 8, 8), np.uint8), np.arange(70) % 2, []
     monkeypatch.setattr(samples, "SAMPLES", dict(SAMPLES))
-    for pixel in (0, 1):
-        made.features[0, 0, 0, 0] = pixel
-        samples.data_set("mine")(lambda: made)
+    for number in (0, 0, 69):  # the last image is not used
+        images[number] += 1
+        samples.data_set("mine")(lambda: Samples(images, labels, images[:9], labels[:9], 2))
         (digest,) = experiment.problem.digests()
         assert f"sha256:{digest}" in loaded(tables, 4).identity
         digests.append(digest)
-    assert digests[0] != digests[1]
+    assert digests[0] != digests[1] == digests[2]
 
 
-def test_bad_values_are_one_line():
-    for key, value in (("model", "resnet"), ("data", "cifar"), ("chunk", 1), ("width", 0.0)):
-        tables = network(GD)
-        tables["problem"][key] = value
-        with pytest.raises(InputError, match=rf"problem\.{key}: "):
-            loaded(tables, 4)
-    tables["problem"] |= {"width": 0.05, "log_samples": 7}
-    with pytest.raises(InputError, match=r"problem\.log_samples: 7 .* at least 2 n = 8"):
-        loaded(tables, 4)
-    with pytest.raises(InputError, match=r"problem\.workers: 91 is not allowed"):
-        loaded(network(GD), 91)
-    tables["problem"] |= {"log_samples": 0, "pool": 33}
-    with pytest.raises(InputError, match=r"problem\.pool: 33 .* at most 32"):
-        loaded(tables, 4)
+BAD = [
+    ("model", "resnet", ""),
+    ("data", "cifar", ""),
+    ("chunk", 1, ""),
+    ("width", 0.0, ""),
+    ("log_samples", 7, r"7 .* at least 2 n = 8"),
+    ("pool", 33, r"33 .* at most 32"),
+    ("workers", 91, "91 is not allowed"),
+]
 
 
-def test_images_that_are_not_square_are_averaged_to_their_edges():
-    images = np.random.default_rng(0).integers(0, 256, (2, 1, 5, 8)).astype(np.uint8)
+@pytest.mark.parametrize(("key", "value", "line"), BAD)
+def test_bad_values_are_one_line(key, value, line):
+    tables = network(GD)
+    tables["problem"][key] = value
+    with pytest.raises(InputError, match=rf"problem\.{key}: {line}"):
+        loaded(tables, tables["problem"]["workers"])
+
+
+def test_images_are_averaged_over_whole_squares_and_normalised():
+    """The last row and columns are left out; a channel that is the same everywhere is 0."""
+    from mpisim.problems.torch.network import normalisation
+
+    images = np.random.default_rng(0).integers(0, 256, (9, 2, 5, 8)).astype(np.uint8)
+    images[:, 1] = 7
     blocks = [[images[:, :, i : i + 2, j : j + 2] for j in (0, 2, 4, 6)] for i in (0, 2)]
     wanted = np.array([[block.mean(axis=(2, 3)) for block in row] for row in blocks])
     pooled = samples.pooled(images, 2)
     assert np.array_equal(pooled, np.rint(wanted.transpose(2, 3, 0, 1)))
-
-
-def test_a_channel_that_is_the_same_everywhere_is_0():
-    from mpisim.problems.torch.network import normalisation
-
-    images = np.random.default_rng(0).integers(0, 256, (9, 2, 4, 4)).astype(np.uint8)
-    images[:, 1] = 7
-    mean, inverse = normalisation(images, np.dtype("float64"))
-    seen = (images - mean) * inverse
+    mean, inverse = normalisation(pooled, np.dtype("float64"))
+    seen = (pooled - mean) * inverse
     assert np.allclose(seen.mean(axis=(0, 2, 3)), 0) and (seen[:, 1] == 0).all()
     assert np.allclose(seen[:, 0].std(), 1)
 
@@ -94,37 +94,28 @@ def logistic_network(monkeypatch):
     return tables
 
 
-def test_only_the_gradients_of_drawn_clients_are_computed(logistic_network, monkeypatch):
-    problem = loaded(logistic_network)
-    x = np.random.default_rng(0).normal(size=problem.d)
-    every = np.asarray(problem.gradients(x))
-    calls = calls_of(monkeypatch, problem.flat_model, "gradient")
-    some = np.asarray(problem.gradients(x, members=np.array([1, 4])))
-    assert some.tobytes() == every[[1, 4]].tobytes()
-    assert [len(batch) for batch, *_ in calls] == problem.rows[[1, 4]].tolist()
-
-
-def test_a_linear_model_is_logistic_regression(logistic_network):
-    network_loaded = loaded(logistic_network)
-    expected = loaded(table(GD, problem={"name": "logistic"}))
-    x = np.random.default_rng(0).normal(size=network_loaded.d)
-    assert network_loaded.d == expected.d and np.array_equal(network_loaded.rows, expected.rows)
-    losses, gradients = map(np.asarray, network_loaded.losses_and_gradients(x))
+def test_a_linear_model_is_logistic_regression(logistic_network, monkeypatch):
+    ours, expected = loaded(logistic_network), loaded(table(GD, problem={"name": "logistic"}))
+    x = np.random.default_rng(0).normal(size=ours.d)
+    assert ours.d == expected.d and np.array_equal(ours.rows, expected.rows)
+    losses, gradients = map(np.asarray, ours.losses_and_gradients(x))
     assert losses == pytest.approx(expected.losses(x), rel=1e-12)
-    assert np.abs(np.asarray(gradients) - expected.gradients(x)).max() <= 1e-12
+    assert np.abs(gradients - expected.gradients(x)).max() <= 1e-12
     batch = np.random.default_rng(1).integers(0, 200, (6, 10))
-    drawn = np.asarray(network_loaded.batch_gradients(x, batch))
+    drawn = np.asarray(ours.batch_gradients(x, batch))
     assert np.abs(drawn - expected.batch_gradients(x, batch)).max() <= 1e-12
-    shares, slopes = network_loaded.test(x)
     rows, labels = dense("sample")
-    margins = (labels * (rows @ x))[:100]
-    mean = np.logaddexp(0, -margins).mean()
-    right = (margins[:96] > 0).sum() + ((margins[96:] > 0) | (margins[96:] == 0)).sum()
-    assert shares.sum(axis=0)[1:] == pytest.approx([mean, right / 100], rel=1e-12)
-    accuracy = ((labels * (rows @ x)) > 0)[: 6 * 266].mean()
-    assert shares.sum(axis=0)[0] == pytest.approx(accuracy, rel=1e-12)
-    wanted = -(labels[:100] / (1 + np.exp(margins))) @ rows[:100] / 100
-    assert np.abs(np.asarray(slopes).sum(axis=0) - wanted).max() <= 1e-12
+    margins, (shares, slopes) = labels * (rows @ x), ours.test(x)
+    tests = margins[:100]
+    right = (tests > 0) | ((tests == 0) & (labels[:100] < 0))  # the first of two equal outputs
+    wanted = [(margins > 0)[: 6 * 266].mean(), np.logaddexp(0, -tests).mean(), right.mean()]
+    assert shares.sum(axis=0) == pytest.approx(wanted, rel=1e-12)
+    slope = -(labels[:100] / (1 + np.exp(tests))) @ rows[:100] / 100
+    assert np.abs(np.asarray(slopes).sum(axis=0) - slope).max() <= 1e-12
+    calls = calls_of(monkeypatch, ours.flat_model, "gradient")  # of the drawn clients alone
+    some = np.asarray(ours.gradients(x, members=np.array([1, 4])))
+    assert some.tobytes() == gradients[[1, 4]].tobytes()
+    assert [len(batch) for batch, *_ in calls] == ours.rows[[1, 4]].tolist()
 
 
 @pytest.mark.parametrize("model", ["resnet18", "wrn-16-4", "small-cnn"])
@@ -143,10 +134,10 @@ def test_finite_differences(model):
     assert np.isfinite(slope).all() and (slope != 0).all()
 
 
-@pytest.mark.parametrize(
-    ("model", "parameters"),
-    [("resnet18", 11_173_962), ("wrn-16-4", 2_748_890), ("vgg16", 14_728_266)],
-)
+SIZES = {"resnet18": 11_173_962, "wrn-16-4": 2_748_890, "vgg16": 14_728_266}
+
+
+@pytest.mark.parametrize(("model", "parameters"), SIZES.items())
 def test_the_papers_networks_have_their_sizes(model, parameters):
     from mpisim.problems.torch.models import MODELS
 
@@ -173,9 +164,9 @@ def test_a_minibatch_is_what_numpy_makes_of_the_images():
             cut = padded[:, int(9 * up) :, int(9 * left) :][:, :8, :8]
             shown.append(cut[..., ::-1] if mirror < 0.5 else cut)
         wanted = (np.array(shown) - mean.astype("f4")) * inverse.astype("f4")
-        network_loaded = np.concatenate(seen[2 * i : 2 * i + 2])  # parts of 4 and 5 samples
-        assert network_loaded.dtype == wanted.dtype == np.float32
-        assert np.allclose(network_loaded, wanted, rtol=1e-6, atol=1e-7)
+        inputs = np.concatenate(seen[2 * i : 2 * i + 2])  # parts of 4 and 5 samples
+        assert inputs.dtype == wanted.dtype == np.float32
+        assert np.allclose(inputs, wanted, rtol=1e-6, atol=1e-7)
 
 
 def test_batch_norm_averages_like_pytorch():
@@ -184,46 +175,36 @@ def test_batch_norm_averages_like_pytorch():
 
     def network():
         torch.manual_seed(0)
-        layer = torch.nn.BatchNorm1d(5)
-        return torch.nn.Sequential(layer, torch.nn.Linear(5, 5), layer, torch.nn.BatchNorm1d(5))
+        layer = torch.nn.BatchNorm1d(5, momentum=None)
+        last = torch.nn.BatchNorm1d(5, momentum=None)
+        return torch.nn.Sequential(layer, torch.nn.Linear(5, 5), layer, last)
 
-    network_loaded, expected = network(), network()
-    for layer in expected.modules():
-        if isinstance(layer, torch.nn.BatchNorm1d):
-            layer.momentum = None
-    statistics = Statistics(network_loaded)
+    ours, expected = network(), network()
+    names = [f"{layer}.running_{what}" for layer in (0, 3) for what in ("mean", "var")]
+    statistics = Statistics(ours)
     for _ in range(2):  # the second average forgets the first
         statistics.reset()
-        for layer in expected.modules():
-            if isinstance(layer, torch.nn.BatchNorm1d):
-                layer.reset_running_stats()
+        for layer in (expected[0], expected[3]):
+            layer.reset_running_stats()
         for rows in (4, 7, 3):
             inputs = torch.randn(rows, 5)
-            assert torch.equal(network_loaded(inputs), expected(inputs))
-    names = [name for name, _ in expected.named_buffers()]
-    names = [name for name in names if name.split(".")[1] != "num_batches_tracked"]
-    assert len(names) == 4
-    for name in names:
-        assert torch.equal(network_loaded.get_buffer(name), expected.get_buffer(name))
+            assert torch.equal(ours(inputs), expected(inputs))
     saved = statistics.flat.clone()
-    network_loaded(torch.randn(6, 5))
-    assert not torch.equal(network_loaded[0].running_mean, expected[0].running_mean)
+    ours(torch.randn(6, 5))
+    assert not torch.equal(ours[0].running_mean, expected[0].running_mean)
     statistics.flat.copy_(saved)
-    assert torch.equal(network_loaded[0].running_mean, expected[0].running_mean)
+    for name in names:
+        assert torch.equal(ours.get_buffer(name), expected.get_buffer(name))
 
 
-@pytest.mark.parametrize(
-    "compressor",
-    [
-        {"name": "rank-k", "k": 1},
-        {"name": "layerwise", "inner": {"name": "topk", "k": 0.1}},
-        {"name": "scaled-sign", "layerwise": True},
-    ],
-    ids=lambda table: table["name"],
-)
+RANK_1 = {"name": "rank-k", "k": 1}
+TOP = {"name": "layerwise", "inner": {"name": "topk", "k": 0.1}}
+LAYERWISE = [RANK_1, TOP, SIGN | {"layerwise": True}]
+
+
+@pytest.mark.parametrize("compressor", LAYERWISE, ids=lambda table: table["name"])
 def test_layers_are_the_networks_tensors(compressor, tmp_path):
-    columns_of = {"columns": ["layers"]}
-    tables = network({"name": "ef21", "stepsize": 0.01}, compressor, 2, workers=2, **columns_of)
+    tables = network({"name": "ef21"}, compressor, 2, workers=2, columns=["layers"])
     problem = loaded(tables, 2)
     tensors = list(problem.flat_model.model.parameters())
     assert problem.layers == tuple(tensor.numel() for tensor in tensors)
@@ -243,6 +224,9 @@ def test_layers_are_the_networks_tensors(compressor, tmp_path):
 
 @needs_mpirun
 @pytest.mark.mpi
-def test_the_same_on_1_and_2_ranks():
-    job = mpirun(2, "-m", "tests.problems.torch.layouts", "cpu")
+@pytest.mark.parametrize("device", ["cpu", "accelerator"])
+def test_the_same_on_1_and_2_ranks(device):
+    if device == "accelerator" and not torch.cuda.is_available():
+        pytest.skip("there is no accelerator")
+    job = mpirun(2, "-m", "tests.problems.torch.layouts", device)
     assert job.stdout.count("the same") == 2
