@@ -10,7 +10,7 @@ from mpisim.core.arrays import is_tensor
 from mpisim.core.errors import InputError
 from mpisim.runs.experiment import parse
 from mpisim.runs.log import reader
-from tests.helpers import columns, run_tables, set_up, some_of
+from tests.helpers import FALLBACKS, Crossings, columns, run_tables, set_up, some_of
 from tests.problems.torch.support import network
 
 torch = pytest.importorskip("torch")
@@ -128,6 +128,16 @@ def test_all_of_a_round_is_on_the_device(method, keys, compressor, elsewhere):
     values = state.estimator.state() | state.optimizer.state() | {"x": state.x}
     vectors = [one for one in values.values() if np.ndim(one) > 0 or is_tensor(one)]
     assert {vector.device.type for vector in vectors} == {"meta"}
+
+
+def test_a_network_on_a_device_is_the_one_on_the_host(monkeypatch):
+    tables = network(ADAM, SIGN, rounds=4, columns=["pi"])
+    here = run_tables(tables, keep=True).columns
+    crossings = Crossings(monkeypatch)
+    there = run_tables(tables, keep=True).columns
+    for name in ("loss", "grad_norm_sq", "bits_up", "bits_down", "pi_up", "pi_code", "test_loss"):
+        assert there[name] == pytest.approx(here[name], rel=1e-4, nan_ok=True)
+    assert crossings.names and not FALLBACKS & crossings.names
 
 
 def linear(method, compressor=None, log_samples=0, **more):
