@@ -47,8 +47,6 @@ def symbols_of(message) -> tuple[np.ndarray, int]:
 
 DENSE = list(VECTORS)[:4]
 NATURAL, FEW, MORE = {"name": "natural"}, {"name": "qsgd", "s": 4}, {"name": "qsgd", "s": 100}
-
-
 TERNARY, NEARLY = {"name": "qsgd", "s": 1}, {"name": "quant-plus", "beta": 30.0}
 
 
@@ -86,23 +84,21 @@ ROTATED = [
 
 @pytest.mark.drawn(8)
 @pytest.mark.parametrize("table", ROTATED, ids=str)
-@pytest.mark.parametrize(("d", "above"), [(128, 0.015), (1024, 0.003)])
-def test_points_are_near_the_entropy(table, d, above):
+@pytest.mark.parametrize(("d", "above", "beside"), [(128, 0.015, 0.03), (1024, 0.003, 0.01)])
+def test_points_are_near_the_entropy(table, d, above, beside):
+    """beside : for all that QUIC-FL sends beside the points, too"""
     many = 60_000 // d
     v = VECTORS["of Student's t"](many, d)
-    message = compressed(table, v).inner
-    points = message.parts[0] if table["name"] == "quic-fl" else message
+    message = compressed(table, v)
+    plain = make(table).bind(d, many, SINGLE).compress(v, draw(many))
+    assert np.array_equal(message.decoded(), plain.decoded())
+    points = message.inner
+    if table["name"] == "quic-fl":
+        points = points.parts[0]
+        every = sum(entropies(message).values())
+        assert 1 < message.encode().payload_bits.mean() / every < 1 + beside
     bits = 32 + d * order_0(points.which)
     assert 0.995 < points.encode().payload_bits.mean() / bits < 1 + above
-    plain = make(table).bind(d, many, SINGLE).compress(v, draw(many)).inner
-    assert np.array_equal(message.decoded(), plain.decoded())
-
-
-@pytest.mark.drawn(8)
-@pytest.mark.parametrize(("d", "above"), [(128, 0.03), (1024, 0.01)])
-def test_quic_fl_is_near_the_entropy_with_all_that_it_sends(d, above):
-    message = compressed({"name": "quic-fl"}, VECTORS["of Student's t"](60_000 // d, d))
-    assert 1 < message.encode().payload_bits.mean() / sum(entropies(message).values()) < 1 + above
 
 
 @pytest.mark.parametrize(
@@ -116,22 +112,17 @@ def test_quic_fl_is_near_the_entropy_with_all_that_it_sends(d, above):
         ("symmetric-rank-k", 9870, 10, 0.002),
     ],
 )
-@pytest.mark.parametrize("kind", DENSE)
+@some_of(8, kind=DENSE)
 def test_factors_are_near_the_entropy(name, kind, d, k, above):
     """Signs, and exponents of both factors by their frequencies in many messages; 23 bits raw."""
     many = max(M, 60_000 // d)
     message = compressed({"name": name, "k": k}, VECTORS[kind](many, d))
-    values, bits = message.values, message.encode().payload_bits.mean()
+    parts = np.split(message.values, [1], axis=-1)
     if name == "rank-k":
-        (parts,) = message.form.parts(values)
-    else:
-        parts = values[:, :, :1], values[:, :, 1:]
+        [parts] = message.form.parts(message.values)
     exponents = [part.view(np.uint32).reshape(many, -1) >> 23 & 255 for part in parts]
-    apart = sum(part.shape[1] * (24 + order_0(part)) for part in exponents)
-    together = np.concatenate(exponents, axis=1)
-    assert 0.999 < bits / apart < 1 + above
-    if name == "rank-k" and d > 120:
-        assert bits < together.shape[1] * (24 + order_0(together))
+    bits = sum(part.shape[1] * (24 + order_0(part)) for part in exponents)
+    assert 0.999 < message.encode().payload_bits.mean() / bits < 1 + above
 
 
 def test_divisions_by_frequencies_are_exact():
@@ -189,10 +180,8 @@ LONG = [  # messages as long as it takes for all that heads and stretches may be
 @pytest.mark.parametrize(("table", "d", "rest"), LONG, ids=str)
 def test_long_messages_are_refused_or_encode_to_the_same_bytes(table, d, rest):
     """rest : the size of all entries but a few, or of each half; zeros are not as expected."""
-    v = RNG.standard_normal((1, d)) * np.where(
-        np.arange(d) % 100, np.repeat(rest, d // np.size(rest)), 1
-    )
-    message = compressed(table, v)
+    sizes = np.where(np.arange(d) % 100, np.repeat(rest, d // np.size(rest)), 1)
+    message = compressed(table, RNG.standard_normal((1, d)) * sizes)
     packed = message.encode()
     again = message.form.decode(packed.data, packed.sizes)
     assert np.array_equal(again.decoded(), message.decoded())
@@ -210,9 +199,7 @@ def test_all_machines_have_the_same_priors():
     digest = hashlib.sha256()
     for weights, costs in (priors.of_exponents(), *map(priors.of_levels, (2, 4))):
         digest.update(weights.tobytes() + costs.tobytes())
-    assert digest.hexdigest() == (
-        "6e31739c73c6e83c2a74fbd218cfaed51dcb432588e912204cc9de5897442083"
-    )
+    assert digest.hexdigest().startswith("6e31739c73c6e83c2a74fbd218cfaed51dcb432588e91220")
 
 
 def test_priors_are_probabilities_of_normal_levels():

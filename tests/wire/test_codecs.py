@@ -47,9 +47,7 @@ NORM = {32: binary(0x3FC00000, 31), 64: binary(0x3FF8000000000000, 63)}
 @some_of(8, d=[1, 2, 31, 32, 33, 64, 300, 1024])
 def test_e1_bytes_are_those_of_the_string_coder(d, precision):
     rng = np.random.default_rng(d)
-    rows = [
-        rng.integers(-9, 10, d) * (rng.random(d) < density) for density in (0, 0.01, 0.1, 0.5, 1)
-    ]
+    rows = [rng.integers(-9, 10, d) * (rng.random(d) < share) for share in (0, 0.01, 0.1, 0.5, 1)]
     rows[1][-1] = -200  # a long unary word
     rows[4][:] = 1
     sent = message(rows, "e1", precision=precision)
@@ -119,12 +117,10 @@ def test_steps_of_each_worker(codec):
     assert np.array_equal(again.levels, sent.levels) and np.array_equal(again.norms, norms)
     values = [[2 / 0.3, 3 * (-3 / 2.5), 3.0], [0.5, 0, -2 / 1.5]]
     np.testing.assert_allclose(again.decoded(), values, rtol=1e-15)
-    over = Levels(form, norms, np.array([[2, 0, 0], [0, 0, 0]], np.int32)).encode()
-    with pytest.raises(WireError, match=r"message 0.*level"):
-        form.decode(over.data, over.sizes)
-    other = Levels(form, norms, np.array([[0, 0, 0], [0, 2, 0]], np.int32)).encode()
-    with pytest.raises(WireError, match=r"message 1.*level"):
-        form.decode(other.data, other.sizes)
+    for worker, levels in enumerate(([[2, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 2, 0]])):
+        over = Levels(form, norms, np.array(levels, np.int32)).encode()
+        with pytest.raises(WireError, match=rf"message {worker}.*level"):
+            form.decode(over.data, over.sizes)
 
 
 numbers = st.lists(
