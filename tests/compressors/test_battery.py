@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import COMPRESSORS, make
-from mpisim.compressors.base import Compressor, compressor
+from mpisim.compressors.base import Compressor
 from mpisim.core.errors import InputError
 from mpisim.core.numerics.sums import ordered_sum
 from mpisim.testing import assert_all, compressor_checks
+from mpisim.testing.compressor import alike, charged, form_sizes, round_trip, stateless
 from mpisim.testing.moments import vectors
 from mpisim.wire import SeededForm
-from mpisim.wire.values import DenseForm
 from tests.compressors.cases import CASES, SINGLE, draw, name_of
 from tests.helpers import sampled
 from tests.wire.messages import PRECISIONS, contents
@@ -36,25 +36,17 @@ def test_every_compressor_has_a_row():
 @each_case
 def test_round_trip_and_bits_against_an_independent_count(case):
     for precision, (m, d) in sampled(itertools.product(PRECISIONS, SHAPES), 4):
-        round_trip(case, precision, m, d)
-
-
-def round_trip(case, precision, m, d):
-    compressor, v, b = case.bind(d, 5, precision), vectors(m, d, precision), precision.bits
-    message, form = compressor.compress(v, draw(m)), compressor.form(draw(m))
-    packed = message.encode()
-    again = form.decode(packed.data, packed.sizes)
-    assert contents(again) == contents(message)
-    assert again.decoded().dtype == precision.arithmetic
-    for total in (again.total(), ordered_sum(message.decoded())):
-        assert total.tobytes() == message.total().tobytes()
-    decoded = list(enumerate(again.decoded()))
-    payload = [case.payload(x, b, message, i) for i, x in decoded]
-    assert packed.payload_bits.tolist() == again.payload_bits.tolist() == payload
-    assert compressor.paper_bits(again).tolist() == [case.paper(x, b, again, i) for i, x in decoded]
-    framing = 8 * packed.sizes - payload
-    most = 48 if case.table["name"] == "quic-fl" else 8  # the length of a part, and two paddings
-    assert np.all(framing >= 0) and np.all(framing <= most)
+        compressor, v, b = case.bind(d, 5, precision), vectors(m, d, precision), precision.bits
+        message, form = compressor.compress(v, draw(m)), compressor.form(draw(m))
+        packed = message.encode()
+        again = form.decode(packed.data, packed.sizes)
+        assert contents(again) == contents(message)
+        assert message.total().tobytes() == ordered_sum(message.decoded()).tobytes()
+        rows = list(enumerate(again.decoded()))
+        payload = [case.payload(x, b, message, i) for i, x in rows]
+        assert packed.payload_bits.tolist() == again.payload_bits.tolist() == payload
+        paper = [case.paper(x, b, again, i) for i, x in rows]
+        assert compressor.paper_bits(again).tolist() == paper
 
 
 @pytest.mark.parametrize("name", ["d", "n", "precision"])
@@ -98,37 +90,17 @@ def test_workers_may_share_their_randomness():
         assert_all(compressor_checks(Alike(scale=3.0)))
 
 
-@dataclasses.dataclass
-class Rare(Compressor):
-    """v / p with probability p, else 0: a dataclass, as authors may write one."""
-
-    p: float = 0.995
-    omega = property(lambda self: 1 / self.p - 1)
-
-    def form(self, draw):
-        return DenseForm.of(self.d, draw.workers, self.precision)
-
-    def compress(self, v, draw):
-        return self.form(draw).take(np.where(draw.uniforms(1) < self.p, v / self.p, 0))
-
-
 def test_what_is_rarely_random_passes():
-    assert_all(compressor_checks(compressor("rare")(Rare)()))
+    assert_all(compressor_checks(make({"name": "bernoulli", "p": 0.995})))
 
 
-@pytest.mark.drawn(10)
+@pytest.mark.drawn(16)
 @each_case
-def test_zero_is_compressed_to_zero(case):
-    compressor = case.bind(20, 4)
-    message = compressor.compress(np.zeros((4, 20)), draw(4))
-    assert np.all(message.decoded() == (case.table.get("scale") == "one"))  # sign(0) = 1
-
-
-@pytest.mark.drawn(10)
-@each_case
-def test_what_is_not_finite_reaches_the_sum(case):
+def test_zero_is_sent_as_zero_and_what_is_not_finite_reaches_the_sum(case):
+    compressor, v = case.bind(20, 40), vectors(40, 20)
+    zero = compressor.compress(np.zeros((40, 20)), draw(40)).decoded()
+    assert np.all(zero == (case.table.get("scale") == "one"))  # sign(0) = 1
     for bad in (np.nan, np.inf, 1e300):
-        compressor, v = case.bind(20, 40), vectors(40, 20)
         v[:, 4] = bad
         assert not np.isfinite(compressor.compress(v, draw(40)).total()[4])
 
@@ -140,6 +112,12 @@ def test_a_client_that_draws_again(case):
     # biased compressors draw nothing, but for a rotation and how many TopLEK sends
     drawing = name in ("drive", "eden", "spherical", "toplek")
     draws_again(compressor, drawing or compressor.omega not in (None, 0.0))
+
+
+def like_every_compressor(compressor):
+    """What `mpisim check` checks in a few dimensions, in this one, of seven workers."""
+    for check in (round_trip, charged, form_sizes, alike, stateless):
+        check(compressor, vectors(7, compressor.d))
 
 
 def draws_again(compressor, drawing=True):

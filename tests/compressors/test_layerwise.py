@@ -11,22 +11,16 @@ from mpisim.compressors import make
 from mpisim.compressors.rank import nearly_square
 from mpisim.core.errors import InputError
 from mpisim.core.numerics.eigen import packed, triangle_size, unpacked
-from mpisim.testing import assert_all, compressor_checks
 from mpisim.testing.compressor import charged
 from tests.compressors.cases import DOUBLE, SINGLE, draw
+from tests.compressors.test_battery import like_every_compressor
 from tests.helpers import some_of
 from tests.wire.messages import contents
 
-EACH = [  # a compressor of each layer
-    {"name": "identity"},
-    {"name": "randk", "k": 0.4},
-    {"name": "topk", "k": 0.4},
-    {"name": "qsgd", "s": 3},
-    {"name": "natural"},
-    {"name": "permk"},
-    {"name": "scaled-sign"},
-    {"name": "block-quant", "blocks": 1, "s": 4},
-]
+# a compressor of each layer
+EACH = [{"name": name} for name in ("identity", "natural", "permk", "scaled-sign")]
+EACH += [{"name": "randk", "k": 0.4}, {"name": "topk", "k": 0.4}, {"name": "qsgd", "s": 3}]
+EACH += [{"name": "block-quant", "blocks": 1, "s": 4}]
 
 
 def by_layer(inner, layers, precision=DOUBLE):
@@ -40,7 +34,6 @@ def by_layer(inner, layers, precision=DOUBLE):
 @pytest.mark.parametrize(
     ("layers", "precision", "m"),
     [((5, 8, 2, 13), SINGLE, 3), ((4, 9), DOUBLE, 3), ((7,), DOUBLE, 0)],
-    ids=["single", "double", "nobody"],
 )
 def test_every_compressor_layer_by_layer(inner, layers, precision, m):
     compressor, d = by_layer(inner, layers, precision), sum(layers)
@@ -50,7 +43,7 @@ def test_every_compressor_layer_by_layer(inner, layers, precision, m):
     assert form.d == d and (form.sizes is None or np.array_equal(form.sizes, packed.sizes))
     received = form.decode(packed.data, packed.sizes)
     assert received.decoded().tobytes() == message.decoded().tobytes()
-    start, payload, paper = 0, np.zeros(m, np.int64), np.zeros(m, np.int64)
+    start, (payload, paper) = 0, np.zeros((2, m), np.int64)
     for layer, length in enumerate(layers):
         single = make(inner).bind(length, 3, precision)
         part = slice(start, start + length)
@@ -60,9 +53,8 @@ def test_every_compressor_layer_by_layer(inner, layers, precision, m):
         assert received.total()[part].tobytes() == alone.total().tobytes()
         payload, start = payload + alone.payload_bits, part.stop
         paper = paper + single.paper_bits(alone)
-    assert np.array_equal(received.payload_bits, payload)
-    assert np.array_equal(received.layer_bits().sum(axis=1), payload)
-    assert np.array_equal(packed.payload_bits, payload)
+    for bits in (received.payload_bits, received.layer_bits().sum(axis=1), packed.payload_bits):
+        assert np.array_equal(bits, payload)
     assert np.array_equal(compressor.paper_bits(received), paper)
     rows = v + 1
     received.add_to(rows)
@@ -178,4 +170,5 @@ def test_triangles_of_symmetric_matrices():
 
 @pytest.mark.parametrize("codec", ["paper", "entropy"])
 def test_symmetric_matrices_like_every_compressor(codec):
-    assert_all(compressor_checks(make({"name": "symmetric-rank-k", "k": 2, "codec": codec})))
+    table = {"name": "symmetric-rank-k", "k": 2, "codec": codec}
+    like_every_compressor(make(table).bind(triangle_size(6), 7, SINGLE))
