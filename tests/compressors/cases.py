@@ -86,23 +86,16 @@ def _block_bits(x, b, message, i):
     return message.form.norms * b + len(string_elias.triples(message.levels[i]))
 
 
-def _factor_bits(x, b, message, i):
+def _factor_bits(x, b, *_):
     a = next(a for a in range(int(x.size**0.5), 0, -1) if x.size % a == 0)
     return b * min(a + x.size // a, x.size)
 
 
-def _coded_bits(most):
-    """A count that follows from no formula: the message's, at most ``most(d, b)``."""
-
-    def payload(x, b, message, i):
-        bits = int(message.payload_bits[i])
-        assert bits <= most(x.size, b)
-        return bits
-
-    return payload
-
-
-_levels_bits = _coded_bits(lambda d, b: 60 + b + 16 * d)
+def _coded_bits(x, b, message, i):
+    """A count that follows from no formula: the message's."""
+    bits = int(message.payload_bits[i])
+    assert bits <= 60 + 2 * (b + 3) * power_of_two(x.size)
+    return bits
 
 
 def _levels_paper_bits(x, b, message, i):
@@ -209,22 +202,19 @@ CASES += [
     Case({"name": "rand-tau-plus", "tau": 2.875}, _seeded_bits, lambda *_: 92),
 ]
 ENTROPY = {"codec": "entropy"}
-FACTORS = _coded_bits(lambda d, b: 60 + b * 2 * d), lambda x, _, *a: _factor_bits(x, 32, *a)
-SIGNS = (lambda x, b, *_: b + x.size), lambda x, *_: x.size
-POINTS = _coded_bits(lambda d, b: 60 + b + 5 * power_of_two(d)), lambda x, *_: _eden_bits(x, 32)
-QUIC = _coded_bits(lambda d, b: 60 + (2 * b + 5) * power_of_two(d))
 LEVELS = [{"name": "qsgd", "s": 1}, {"name": "qsgd", "s": 250}, {"name": "quant-plus", "beta": 7.0}]
 LEVELS += [{"name": "sparse-dithering", "nu": 0.3}]
-CASES += [Case(table | ENTROPY, _levels_bits, _levels_paper_bits) for table in LEVELS]
+QUIC = {"name": "quic-fl", "bits": 3, "p": 0.2} | ENTROPY
+CASES += [Case(table | ENTROPY, _coded_bits, _levels_paper_bits) for table in LEVELS]
 CASES += [
-    Case({"name": "rank-k", "k": 1} | ENTROPY, *FACTORS),
+    Case({"name": "rank-k", "k": 1} | ENTROPY, _coded_bits, lambda x, *_: _factor_bits(x, 32)),
     Case({"name": "quic-fl", "bits": 2}, _quic_bits, _quic_paper_bits),
+    Case(QUIC, _coded_bits, partial(_quic_paper_bits, bits=3)),
+    Case({"name": "eden", "bits": 3} | ENTROPY, _coded_bits, lambda x, *_: _eden_bits(x, 32)),
+    Case(NATURAL | ENTROPY, _coded_bits, _natural_bits),
     Case(
-        {"name": "quic-fl", "bits": 3, "p": 0.2} | ENTROPY, QUIC, partial(_quic_paper_bits, bits=3)
+        {"name": "scaled-sign", "scale": "one"}, lambda x, b, *_: b + x.size, lambda x, *_: x.size
     ),
-    Case({"name": "eden", "bits": 3} | ENTROPY, *POINTS),
-    Case(NATURAL | ENTROPY, _coded_bits(lambda d, b: 60 + 9 * d), _natural_bits),
-    Case({"name": "scaled-sign", "scale": "one"}, *SIGNS),
 ]
 
 

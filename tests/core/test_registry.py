@@ -7,7 +7,6 @@ import pickle
 import re
 import sys
 from pathlib import Path
-from typing import Literal
 
 import h5py
 import numpy as np
@@ -20,8 +19,7 @@ from mpisim.comm.communicators import OneProcess
 from mpisim.compressors import COMPRESSORS, make
 from mpisim.core import registry
 from mpisim.core.errors import InputError, suggestion
-from mpisim.core.registry import Registry, Spec
-from mpisim.core.schema import build
+from mpisim.core.registry import Registry
 from mpisim.methods.method_table import METHODS, make_method
 from mpisim.runs.experiment import parse, read_toml
 from mpisim.runs.identity import packages_of
@@ -195,37 +193,9 @@ def test_a_default_of_no_key_is_refused():
         lambda_: float = 0.1
         start = estimate = None
 
-    with pytest.raises(
-        InputError, match=r"^method\.alfa: unknown key for 'mine'; did you mean 'al"
-    ):
+    with pytest.raises(InputError, match=r"^method\.alfa: unknown key for 'mine'; did you mean 'a"):
         make_method({"name": "mine", "stepsize": 0.1})
     assert make_method({"name": "mine", "stepsize": 0.1, "optimizer": "gd"}).optimizer.name == "gd"
-
-
-@dataclasses.dataclass
-class Part(Spec):
-    k: int
-    p: float | Literal["theory"] = "theory"
-    lambda_: float = 0.1
-    names: list[str] | None = None
-
-
-@dataclasses.dataclass
-class Table:
-    part: Part = dataclasses.field(default_factory=lambda: Part(1))
-
-
-def test_a_table_in_the_table():
-    assert build(Table, {}, "table").part.k == 1
-    part = build(Table, {"part": {"k": 4, "lambda": 2, "p": 1}}, "table").part
-    assert (type(part), part.k, part.lambda_, part.p, part.names) == (Part, 4, 2, 1, None)
-    for wrong, line in (
-        ({"k": "a"}, r"table\.part\.k: 'a' is not allowed"),
-        ({"k": 4, "names": [1]}, "must be a list of strings or absent"),
-        (3, r"table\.part: 3 is not allowed; it must be a table"),
-    ):
-        with pytest.raises(InputError, match=line):
-            build(Table, {"part": wrong}, "table")
 
 
 NAMES = ("randk", "topk", "rank-k", "qsgd")
@@ -239,21 +209,13 @@ def test_meant():
 
 
 ONE = tomli_w.dumps(table({"name": "gd", "stepsize": 0.1}, workers=2, rounds=1))
-GRID = ONE + "[sweep]\nseeds = [1]\n"
 
 
-def test_files_of_the_other_command(tmp_path, monkeypatch, capsys):
+def test_an_experiment_is_a_grid_of_one_point(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "one.toml").write_text(ONE)
-    (tmp_path / "grid.toml").write_text(GRID)
-    for words, code, line in (
-        ("run grid.toml", 2, "grid.toml: has a grid, [sweep]; did you mean `mpisim sweep"),
-        ("sweep one.toml", 0, "one.toml: has no [sweep], so it is a grid of one point\n"),
-        ("sweep grid.toml", 0, ""),
-    ):
-        assert main(words.split()) == code
-        err = capsys.readouterr().err
-        assert err.startswith(f"mpisim: {line}") if line else "has no [sweep]" not in err
+    assert main(["sweep", "one.toml"]) == 0
+    assert "mpisim: one.toml: has no [sweep], so it is a grid of one" in capsys.readouterr().err
 
 
 def test_a_current_folder_that_is_gone_is_one_line(tmp_path, monkeypatch, capsys):
@@ -270,7 +232,7 @@ def test_a_current_folder_that_is_gone_is_one_line(tmp_path, monkeypatch, capsys
 def test_a_pipe_is_read_once(tmp_path, monkeypatch, capsys, words):
     monkeypatch.chdir(tmp_path)
     reading, writing = os.pipe()
-    os.write(writing, GRID.encode())
+    os.write(writing, f"{ONE}[sweep]\nseeds = [1]\n".encode())
     os.close(writing)
     file = f"/dev/fd/{reading}"
     with monkeypatch.context() as job, pytest.raises(InputError, match="cannot be a pipe"):

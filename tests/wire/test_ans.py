@@ -13,7 +13,7 @@ from mpisim.core.errors import WireError
 from mpisim.testing import DOUBLE, SINGLE
 from mpisim.testing.moments import draw
 from mpisim.wire.base import Message
-from mpisim.wire.codecs import entropy, fit, priors, symbols
+from mpisim.wire.codecs import entropy, priors, symbols
 from mpisim.wire.levels import Levels, LevelsForm
 from tests.helpers import some_of
 
@@ -48,21 +48,20 @@ def symbols_of(message) -> tuple[np.ndarray, int]:
 DENSE = list(VECTORS)[:4]
 NATURAL, FEW, MORE = {"name": "natural"}, {"name": "qsgd", "s": 4}, {"name": "qsgd", "s": 100}
 TERNARY, NEARLY = {"name": "qsgd", "s": 1}, {"name": "quant-plus", "beta": 30.0}
+TABLES = NATURAL, FEW, MORE, TERNARY, NEARLY
 
 
 @pytest.mark.drawn(8)
 @pytest.mark.parametrize(
     ("table", "kind", "d", "above"),
     [
-        *[(table, kind, 123, 0.03) for table in (NATURAL, FEW, MORE) for kind in DENSE],
-        *[(table, kind, 1000, 0.01) for table in (NATURAL, FEW, MORE) for kind in DENSE],
-        *[(table, kind, 30_000, 0.003) for table in (NATURAL, FEW, MORE) for kind in VECTORS],
-        *[(table, kind, 123, 0.03) for table in (TERNARY, NEARLY) for kind in DENSE],
-        *[(table, kind, 1000, 0.01) for table in (TERNARY, NEARLY) for kind in VECTORS],
+        *[(table, kind, 123, 0.03) for table in TABLES for kind in DENSE],
+        *[(table, kind, 1000, 0.01) for table in TABLES for kind in DENSE],
+        *[(table, kind, 30_000, 0.003) for table in TABLES[:3] for kind in VECTORS],
+        *[(table, "with zeros", 1000, 0.01) for table in (NATURAL, TERNARY, NEARLY)],
         *[(TERNARY, kind, 30_000, 0.004) for kind in VECTORS],
         *[(NEARLY, kind, 30_000, 0.01) for kind in VECTORS],
         (NATURAL, "with zeros", 123, 0.05),
-        (NATURAL, "with zeros", 1000, 0.01),
         (FEW, "with zeros", 1000, 0.016),
         (MORE, "with zeros", 1000, 0.02),
     ],
@@ -127,7 +126,7 @@ def test_factors_are_near_the_entropy(name, kind, d, k, above):
 
 def test_divisions_by_frequencies_are_exact():
     rng = np.random.default_rng(0)
-    halves = np.unique([2, 3, *2 ** np.arange(1, 21), *rng.integers(2, 1 << 20, 500)])
+    halves = np.unique([3, *2 ** np.arange(1, 21), *rng.integers(2, 1 << 20, 300)])
     start = np.concatenate([[0], np.cumsum(2 * halves)]).astype(np.uint64)
     f, inverses, shifts = np.empty((3, halves.size), np.uint64)
     symbols._invert(start, np.ones(halves.size, np.int64), f, inverses, shifts)
@@ -136,17 +135,6 @@ def test_divisions_by_frequencies_are_exact():
         quotients = rng.integers(0, 2**63 // divisor, 50).tolist()
         for x in [2**63 - 1, *(q * divisor + r for q in quotients for r in (-1, 0)), divisor - 1]:
             assert x * inverse >> 64 >> shift == x // divisor or x < 0
-
-
-@pytest.mark.parametrize("d", [0, 1, 64, 1000, 40_000, 10**7 + 1])
-@pytest.mark.parametrize("index", range(len(fit.STRENGTHS)))
-def test_stretches_cover_a_message(d, index):
-    ends = symbols._stretches(d, index)
-    assert ends[0] == 0 and ends[-1] == d and np.all(np.diff(ends) > 0)
-    assert d < fit.SHORT or d // 2 in ends  # readers count the first half there
-    least, share = symbols.STRETCHES[index]
-    longest = np.minimum(symbols.LONGEST, np.maximum(least, ends[:-1] >> share))
-    assert fit.STRENGTHS[index] == fit.STAYS or np.all(np.diff(ends) <= longest)
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,9 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mpisim.core.errors import InputError, WireError
 from mpisim.testing import DOUBLE, SINGLE
-from mpisim.wire.codecs.bits import LARGE, SHORT, new_words, to_bytes, to_words
-from mpisim.wire.codecs.elias import omega_bits, put_omega, read_omega
 from mpisim.wire.levels import Levels, LevelsForm
 from tests.helpers import some_of
 from tests.wire import string_elias
@@ -56,6 +52,11 @@ def test_e1_bytes_are_those_of_the_string_coder(d, precision):
     assert packed.payload_bits.tolist() == sent.payload_bits.tolist() == [len(w) for w in words]
     assert packed.data.tobytes() == b"".join(string_elias.to_bytes(word) for word in words)
     assert np.array_equal(sent.form.decode(packed.data, packed.sizes).levels, rows)
+
+
+def test_words_of_the_string_coder():
+    words = {1: "0", 2: "100", 3: "110", 4: "101000", 8: "1110000", 100: "1011011001000"}
+    assert {n: string_elias.omega(n) for n in words} == words
 
 
 def test_e1_levels_that_take_too_many_bits_are_one_line():
@@ -121,49 +122,3 @@ def test_steps_of_each_worker(codec):
         over = Levels(form, norms, np.array(levels, np.int32)).encode()
         with pytest.raises(WireError, match=rf"message {worker}.*level"):
             form.decode(over.data, over.sizes)
-
-
-numbers = st.lists(
-    st.one_of(st.integers(1, 70), st.integers(1, 5000), st.integers(1, 2**63 - 1)), max_size=80
-)
-
-
-def encode(values) -> tuple[np.ndarray, str]:
-    """The buffer, and its bits as a string."""
-    words, pos = new_words(80 * len(values)), 0
-    for n in values:
-        before, pos = pos, put_omega(words, pos, n)
-        assert pos - before == omega_bits(n)
-    data = to_bytes(words, -(-pos // 8))
-    return words, "".join(format(byte, "08b") for byte in data)[:pos]
-
-
-def test_words_computed_by_hand():
-    words = {1: "0", 2: "100", 3: "110", 4: "101000", 8: "1110000", 100: "1011011001000"}
-    assert {n: encode([n])[1] for n in words} == words
-
-
-@settings(deadline=None, max_examples=60)
-@given(values=numbers)
-def test_words_of_the_string_coder(values):
-    words, bits = encode(values)
-    assert bits == string_elias.encode(values)
-    pos = 0
-    for value in values:
-        n, pos = read_omega(words, pos, len(bits))
-        assert n == value
-    assert pos == len(bits)
-
-
-@settings(deadline=None, max_examples=150)
-@given(bits=st.text("01", max_size=400))
-def test_arbitrary_bits_are_what_the_encoder_writes_or_refused(bits):
-    words, pos, values = to_words(np.frombuffer(string_elias.to_bytes(bits), np.uint8)), 0, []
-    while pos < len(bits):
-        n, pos = read_omega(words, pos, len(bits))
-        if n < 1:
-            assert n in (SHORT, LARGE)
-            return
-        values.append(n)
-    if pos == len(bits):
-        assert encode(values)[1] == bits
