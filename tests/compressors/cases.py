@@ -204,6 +204,7 @@ CASES += [
 ENTROPY = {"codec": "entropy"}
 LEVELS = [{"name": "qsgd", "s": 1}, {"name": "qsgd", "s": 250}, {"name": "quant-plus", "beta": 7.0}]
 LEVELS += [{"name": "sparse-dithering", "nu": 0.3}]
+SIGN = {"name": "scaled-sign", "scale": "one"}
 QUIC = {"name": "quic-fl", "bits": 3, "p": 0.2} | ENTROPY
 CASES += [Case(table | ENTROPY, _coded_bits, _levels_paper_bits) for table in LEVELS]
 CASES += [
@@ -212,9 +213,7 @@ CASES += [
     Case(QUIC, _coded_bits, partial(_quic_paper_bits, bits=3)),
     Case({"name": "eden", "bits": 3} | ENTROPY, _coded_bits, lambda x, *_: _eden_bits(x, 32)),
     Case(NATURAL | ENTROPY, _coded_bits, _natural_bits),
-    Case(
-        {"name": "scaled-sign", "scale": "one"}, lambda x, b, *_: b + x.size, lambda x, *_: x.size
-    ),
+    Case(SIGN, lambda x, b, *_: b + x.size, lambda x, *_: x.size),
 ]
 
 

@@ -25,6 +25,7 @@ SCHEMES = [
     {"name": "rand-tau-plus", "tau": 1.5, "scheme": "dcgd"},
     {"name": "randk", "k": 2},
     {"name": "natural"},
+    {"name": "bernoulli", "p": 0.5},
     {"name": "block-quant-plus", "blocks": 2, "beta": 12.0, "norm": "inf"},
 ]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import COMPRESSORS, make
-from mpisim.compressors.base import Compressor
+from mpisim.compressors.sparse import RandK
 from mpisim.core.errors import InputError
 from mpisim.core.numerics.sums import ordered_sum
 from mpisim.testing import assert_all, compressor_checks
@@ -62,36 +62,31 @@ def test_what_mpisim_check_checks(case):
     assert_all(compressor_checks(make(case.table)))
 
 
-@dataclasses.dataclass(eq=False)
-class Alike(Compressor):
-    """All workers of a round send the same coordinates, times ``scale``."""
+class Alike(RandK):
+    """All workers of a round send the same coordinates."""
 
-    name = "alike"
-    scale: float = 4.0
-    correlated = True
+    correlated, factor = True, 1.0
 
     def form(self, drawn):
-        rows = np.sort(np.argsort(drawn.shared_words(self.d))[: self.d // 4])
+        rows = np.sort(np.argsort(drawn.shared_words(self.d))[: self.k])
         rows = np.tile(rows, (drawn.workers, 1))
-        return SeededForm.of_rows(self.d, self.precision, rows, scale=self.scale)
-
-    def compress(self, v, drawn):
-        return self.form(drawn).take(v)
-
-    @property
-    def omega(self):
-        return 3.0
+        return SeededForm.of_rows(self.d, self.precision, rows, self.factor * self.d / self.k)
 
 
-def test_workers_may_share_their_randomness():
-    assert_all(compressor_checks(Alike()))
-    assert Alike().bind(12, 7, SINGLE).A == 3.0
+def test_workers_may_share_their_randomness(monkeypatch):
+    assert_all(compressor_checks(Alike(k=3)))
+    assert Alike(k=3).bind(12, 7, SINGLE).A == 3.0
+    monkeypatch.setattr(Alike, "factor", 0.75)
     with pytest.raises(AssertionError, match=r"E C\(v\) = v .* the mean of coordinate"):
-        assert_all(compressor_checks(Alike(scale=3.0)))
+        assert_all(compressor_checks(Alike(k=3)))
 
 
-def test_what_is_rarely_random_passes():
-    assert_all(compressor_checks(make({"name": "bernoulli", "p": 0.995})))
+def test_what_is_rarely_random_or_fits_few_dimensions_passes():
+    for keys in (
+        {"name": "bernoulli", "p": 0.995},
+        {"name": "block-permutation", "blocks": [9, 3]},
+    ):
+        assert_all(compressor_checks(make(keys)))
 
 
 @pytest.mark.drawn(16)

@@ -18,7 +18,7 @@ from mpisim.cli import main
 from mpisim.comm.communicators import OneProcess
 from mpisim.compressors import COMPRESSORS, make
 from mpisim.core import registry
-from mpisim.core.errors import InputError, suggestion
+from mpisim.core.errors import InputError
 from mpisim.core.registry import Registry
 from mpisim.methods.method_table import METHODS, make_method
 from mpisim.runs.experiment import parse, read_toml
@@ -196,16 +196,6 @@ def test_a_default_of_no_key_is_refused():
     with pytest.raises(InputError, match=r"^method\.alfa: unknown key for 'mine'; did you mean 'a"):
         make_method({"name": "mine", "stepsize": 0.1})
     assert make_method({"name": "mine", "stepsize": 0.1, "optimizer": "gd"}).optimizer.name == "gd"
-
-
-NAMES = ("randk", "topk", "rank-k", "qsgd")
-
-
-def test_meant():
-    names = {"topk": ("TopK", "top_k"), "randk": ("rand-d-k", "rnadk"), "qsgd": ("qgsd",)}
-    for near, others in (names | {"": ("nothing", 3, "x" * 100_000)}).items():
-        for name in others:
-            assert suggestion(name, NAMES) == (f"did you mean {near!r}? " if near else "")
 
 
 ONE = tomli_w.dumps(table({"name": "gd", "stepsize": 0.1}, workers=2, rounds=1))

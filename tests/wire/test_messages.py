@@ -82,14 +82,12 @@ def test_levels_are_packed_from_norms_and_numbers_of_any_type():
     norms, levels = np.array([0.1, np.nan, 1e300]), np.zeros((3, 40))
     levels[0, :2], levels[1, 5], levels[2, 6] = [3, -1], np.nan, 2
     message = form.pack(norms, levels)
-    direct = Levels(form, message.norms, np.nan_to_num(levels, nan=-(2**31)).astype(np.int32))
     packed = message.encode()
     decoded = form.decode(packed.data, packed.sizes).decoded()
     assert decoded.tobytes() == message.decoded().tobytes()
     assert np.float32(0.1) * np.array([1.2, -0.4]) == pytest.approx(decoded[0, :2], rel=1e-15)
     assert np.isnan(decoded[1:]).all()
     assert np.isnan(message.total()).all()
-    assert np.isnan(direct.total()).all()  # an integer made of NaN is not looked up
     for bad in (4.0, 0.5, np.nan, np.inf, np.int32(-(2**31)), np.int8(-128)):
         other = np.zeros((3, 40), np.asarray(bad).dtype)
         other[0, 2] = bad
@@ -143,7 +141,6 @@ REFUSED = {
         (NORM + "0" + "1" + string_elias.omega(5), "level"),
         (NORM + "0" + "1" + string_elias.omega(2**63 - 1), "level"),
         (NORM + "0" + "1" + string_elias.omega(2**63), "too large"),
-        (NORM + "1" * 8, "ends inside"),
         (NORM + "1" * 80, "too large|ends inside"),
         (NORM + "0000" + "0111", "ends inside"),
         ("1" + NORM[1:], "norm"),
@@ -160,7 +157,6 @@ REFUSED = {
         ("0" + "0000" + "0001" + "0" * 64, "shorter"),
         ("1" + string_elias.omega(2) + string_elias.omega(8) + "0" * 64, "shorter"),
         ("0" + "0010" + "1001" + "0" * 56, "ends inside"),
-        ("0" + "0010" + "1001" + "0" * 64 + "0" * 7, "padding"),
         ("0" + "0010" + "1001" + "0" * 64 + "1" * 15, "padding"),
     ],
     SignsForm(3, 1, SINGLE): [
