@@ -13,6 +13,7 @@ from mpisim.compressors.rotation import normal_points
 from mpisim.wire.composed import RotatedForm, hadamard
 from tests.compressors.cases import DOUBLE, DOWN, SINGLE, UP, chosen, draw, roundings
 from tests.methods.loops import top
+from tests.wire.messages import received
 
 
 def variance(c, v, weights=None):
@@ -87,8 +88,7 @@ def test_vectors_whose_squares_vanish():
     lengths = block_norms(v, np.array([0, 64]), True)[:, 0]
     assert np.all(np.abs(lengths - exact) <= 1e-14 * exact + 5e-324)
     quic_fl = make({"name": "quic-fl", "bits": 2}).bind(64, 12, DOUBLE)
-    packed = quic_fl.compress(v, draw(12)).encode()
-    c = quic_fl.form(draw(12)).decode(packed.data, packed.sizes).decoded()
+    c = received(quic_fl.compress(v, draw(12))).decoded()
     errors, squares = ((x[:9].astype(np.longdouble) ** 2).sum(axis=1) for x in (c - v, v))
     assert np.all(errors <= 2 * quic_fl.omega * squares)
 

@@ -15,7 +15,7 @@ from mpisim.testing.compressor import charged
 from tests.compressors.cases import DOUBLE, SINGLE, draw
 from tests.compressors.test_battery import like_every_compressor
 from tests.helpers import some_of
-from tests.wire.messages import contents
+from tests.wire.messages import contents, received
 
 # a compressor of each layer
 EACH = [{"name": name} for name in ("identity", "natural", "permk", "scaled-sign")]
@@ -121,8 +121,7 @@ def test_no_message_is_longer_than_the_matrix(shape, k, count, precision):
     assert message.layer_bits().tolist() == [[bits, bits]] * 3
     assert compressor.paper_bits(message).tolist() == [64 * count] * 3
     assert message.payload_bits.max() <= precision.bits * compressor.density
-    packed = message.encode()
-    assert contents(message.form.decode(packed.data, packed.sizes)) == contents(message)
+    assert contents(received(message)) == contents(message)
     if k * sum(shape) > count:
         assert compressor.alpha == 1 and np.array_equal(message.decoded(), v)
     else:

@@ -12,7 +12,7 @@ from tests.compressors.cases import DOUBLE, SINGLE, draw, name_of, roundings
 from tests.compressors.smooth_support import SCHEMES, Only, network, prepared, roots_of, smooth, spd
 from tests.helpers import some_of
 from tests.theory.support import true_cal_L
-from tests.wire.messages import contents
+from tests.wire.messages import contents, received
 
 each_scheme = pytest.mark.parametrize("inner", SCHEMES, ids=name_of)
 
@@ -54,8 +54,7 @@ def test_the_message_is_the_inner_ones(inner):
     decoded = message.decoded()
     wanted = np.einsum("nij,nj->ni", roots, sent)
     np.testing.assert_allclose(decoded, wanted, rtol=1e-6, atol=1e-9)
-    packed = message.encode()
-    again = compressor.form(draw(4)).decode(packed.data, packed.sizes)
+    again = received(message)
     assert contents(again.inner) == contents(message.inner)
     assert again.decoded().tobytes() == decoded.tobytes()
     assert again.total().tobytes() == ordered_sum(decoded).tobytes()
@@ -126,6 +125,13 @@ def test_singular_matrices(inner, precision):
     assert compressor.omega == pytest.approx(compressor.cal_L_max / least, rel=1e-2)
     none = np.eye(6)[2]
     assert not compressor.compress(np.tile(none, (n, 1)), draw(n)).decoded().any()
+
+
+def test_nothing_is_sent_where_all_matrices_are_zero():
+    zeros = np.zeros((2, 4, 4))
+    compressor, _ = prepared(smooth({"name": "quant-plus", "beta": 4.0}), zeros, shared=0.0)
+    assert compressor.omega == compressor.cal_L_max == 0
+    assert not compressor.compress(vectors(2, 4), draw(2)).decoded().any()
 
 
 @pytest.mark.parametrize("rank", [1, 3, 7])

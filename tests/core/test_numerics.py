@@ -7,7 +7,7 @@ from scipy import stats
 from scipy.special import ndtri
 
 from mpisim.core.errors import InputError
-from mpisim.core.numerics.eigen import eigh, eigvalsh
+from mpisim.core.numerics.eigen import eigh, eigvalsh, largest_eigenvalue
 from mpisim.core.numerics.functions import log, normal_quantiles
 from mpisim.core.numerics.lanes import dot, load, reduce, sum_of
 from mpisim.core.numerics.select import BLOCK, FEW, largest
@@ -103,6 +103,14 @@ def test_eigenvectors_of_what_is_not_finite(bad):
     matrix[1, 1] = bad
     values, vectors = eigh(matrix)
     assert np.isnan(values).all() and np.isnan(vectors).all()
+
+
+@pytest.mark.parametrize("d", [1, 2, 40, 150])
+def test_lanczos_as_the_eigenvectors(d):
+    matrix = _low_rank(d)
+    result = largest_eigenvalue(lambda v: matrix @ v, d)
+    assert result == pytest.approx(eigvalsh(matrix)[-1], rel=1e-12)
+    assert largest_eigenvalue(lambda v: 0 * v, d) == 0
 
 
 def ulps(result, exact):

@@ -10,7 +10,7 @@ from mpisim.testing import DOUBLE, SINGLE
 from mpisim.wire.levels import Levels, LevelsForm
 from tests.helpers import some_of
 from tests.wire import string_elias
-from tests.wire.messages import refused
+from tests.wire.messages import received, refused
 
 
 def message(rows, codec, s=1e6, precision=SINGLE, starts=None) -> Levels:
@@ -71,8 +71,7 @@ def test_long_vectors_are_cut_into_stretches():
     sent = message(rows, "e1")
     for row, bits in zip(rows, sent.payload_bits.tolist(), strict=True):
         assert bits == 31 + sum(len(e1(row[a : a + 1024], "")) for a in (0, 1024, 2048))
-    packed = sent.encode()
-    assert np.array_equal(sent.form.decode(packed.data, packed.sizes).levels, rows)
+    assert np.array_equal(received(sent).levels, rows)
 
 
 @pytest.mark.parametrize(
@@ -99,9 +98,8 @@ def test_levels_of_the_entropy_coder_are_checked():
     small = LevelsForm.uniform(4, 1, SINGLE, 2, "entropy")
     with pytest.raises(WireError):
         small.decode(packed.data, packed.sizes)
-    zero = Levels(sent.form, np.zeros((1, 1), np.float32), sent.levels).encode()
     with pytest.raises(WireError, match="levels follow"):
-        sent.form.decode(zero.data, zero.sizes)
+        received(Levels(sent.form, np.zeros((1, 1), np.float32), sent.levels))
 
 
 @pytest.mark.parametrize("codec", ["elias", "e1", "entropy"])
@@ -111,12 +109,10 @@ def test_steps_of_each_worker(codec):
     form = LevelsForm(3, 2, DOUBLE, s, np.array([0, 1, 3]), codec)
     norms = np.array([[2.0, 3.0], [0.5, 1.0]])
     sent = Levels(form, norms, np.array([[1, -3, 7], [4, 0, -2]], np.int32))
-    packed = sent.encode()
-    again = form.decode(packed.data, packed.sizes)
+    again = received(sent)
     assert np.array_equal(again.levels, sent.levels) and np.array_equal(again.norms, norms)
     values = [[2 / 0.3, 3 * (-3 / 2.5), 3.0], [0.5, 0, -2 / 1.5]]
     np.testing.assert_allclose(again.decoded(), values, rtol=1e-15)
     for worker, levels in enumerate(([[2, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 2, 0]])):
-        over = Levels(form, norms, np.array(levels, np.int32)).encode()
         with pytest.raises(WireError, match=rf"message {worker}.*level"):
-            form.decode(over.data, over.sizes)
+            received(Levels(form, norms, np.array(levels, np.int32)))
