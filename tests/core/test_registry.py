@@ -75,17 +75,12 @@ def test_a_plugin_that_replaces_a_class_comes_last():
 EXPERIMENT = BASE.replace("randk", "firstk").replace("marina", "packaged")
 METHOD = """
 import mpisim
+from mpisim.methods.estimators.feedback import EF21
 from . import half
 
-@mpisim.method({name!r}, label="Packaged", letters={{"share": "s"}})
-class Packaged(mpisim.Estimator):
+@mpisim.method("packaged", label="Packaged", letters={"share": "s"})
+class Packaged(EF21):
     share: float = half.HALF
-
-    def start(self, x):
-        return self.estimate(x)
-
-    def estimate(self, x):
-        return self.share * self.star.average(self.compress(self.oracle.gradients(x)))
 """
 
 
@@ -110,7 +105,7 @@ def install(tmp_path, monkeypatch):
 
 def test_a_name_of_a_package_is_resolved_and_its_version_is_in_the_log(install, tmp_path, command):
     files = {"mpisim_demo/__init__.py": "", "mpisim_demo/half.py": "HALF = 0.5\n"}
-    files |= {"mpisim_demo/method.py": METHOD.format(name="packaged"), "first_k.py": PLUGIN}
+    files |= {"mpisim_demo/method.py": METHOD, "first_k.py": PLUGIN}
     install("mpisim-demo", files, "a = first_k\nb = mpisim_demo.method")
     (tmp_path / "x.toml").write_text(EXPERIMENT.replace('"theory"', "0.1"))
     command("run", "x.toml", "--out", "log.h5")
@@ -199,13 +194,6 @@ def test_a_default_of_no_key_is_refused():
 
 
 ONE = tomli_w.dumps(table({"name": "gd", "stepsize": 0.1}, workers=2, rounds=1))
-
-
-def test_an_experiment_is_a_grid_of_one_point(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "one.toml").write_text(ONE)
-    assert main(["sweep", "one.toml"]) == 0
-    assert "mpisim: one.toml: has no [sweep], so it is a grid of one" in capsys.readouterr().err
 
 
 def test_a_current_folder_that_is_gone_is_one_line(tmp_path, monkeypatch, capsys):
