@@ -36,7 +36,6 @@ VECTORS += [np.array([0.0, -2.0, 0.0]), np.full(6, 1 / 3), worst_for_the_infinit
     [
         *({"name": "qsgd", "s": s} for s in (1, 2, 5, 300)),
         {"name": "block-quant", "blocks": 2, "s": 1},
-        {"name": "block-quant", "blocks": 1, "s": 3},
         {"name": "block-quant-plus", "blocks": 2, "beta": 9.0},
         {"name": "quant-plus", "beta": 2.5},
         {"name": "quant-plus", "beta": 9.0, "steps": "fixed"},

@@ -129,22 +129,16 @@ def test_a_built_in_name_imports_no_package(install):
             look()
 
 
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        (("randk",), "compressor 'randk' is taken by mpisim; rename it"),
-        (("rand-k",), "compressor 'rand-k' is taken by mpisim; rename it"),
-        (("firstk", "firstk"), "compressor 'firstk' is taken by demo-0 1.2; rename it"),
-    ],
-)
-def test_a_name_that_is_taken_is_one_line(install, names, message):
+@pytest.mark.parametrize("names", [("randk",), ("rand-k",), ("firstk", "firstk")])
+def test_a_name_that_is_taken_is_one_line(install, names):
     for i, name in enumerate(names):
         files = {f"plugin_{i}.py": PLUGIN.replace("firstk", name)}
         install(f"demo-{i}", files, f"x = plugin_{i}")
     with pytest.raises(InputError) as error:
         list(COMPRESSORS)
-    assert str(error.value).startswith("plugin package demo-")
-    assert str(error.value).endswith(message) and "\n" not in str(error.value)
+    owner = "demo-0 1.2" if names[1:] else "mpisim"
+    line = rf"plugin package demo-[^\n]* compressor '{names[0]}' is taken by {owner}; rename it"
+    assert re.fullmatch(line, str(error.value))
     assert COMPRESSORS["randk"].__module__ == "mpisim.compressors.sparse"
 
 

@@ -10,7 +10,7 @@ from mpisim.testing import DOUBLE, SINGLE
 from mpisim.wire.levels import Levels, LevelsForm
 from tests.helpers import some_of
 from tests.wire import string_elias
-from tests.wire.messages import received, refused
+from tests.wire.messages import received
 
 
 def message(rows, codec, s=1e6, precision=SINGLE, starts=None) -> Levels:
@@ -65,24 +65,6 @@ def test_e1_levels_that_take_too_many_bits_are_one_line():
     line = r"^compressor\.codec: 'e1' takes 2,147,483,647 bits .* allowed: 1,073,741,824"
     with pytest.raises(InputError, match=line):
         message([[0, 2**31 - 1], [1, 1]], "e1", s=2**31 - 1).encode()
-
-
-@pytest.mark.parametrize(
-    ("bits", "match"),
-    [
-        (NORM[32][:16], "ends inside"),
-        (NORM[32] + "1011" + "0" * 30, "index"),  # 11 of 10 levels
-        (NORM[32] + "0001" + "1010" + "00", "index"),  # rank 10 of 10
-        (NORM[32] + "0001" + "0000", "ends inside"),
-        (NORM[32] + "0001" + "0000" + "0" + "11110", "level"),  # 5, and 4 is the most
-        (NORM[32] + "0001" + "0000" + "0" + "0" + "1" * 15, "padding"),
-        ("0" * 31 + "0001" + "0000" + "00", "levels follow"),
-        ("1" * 8 + "1" + "0" * 22 + "0001" + "0000" + "00", "levels follow"),
-        ("1" * 31 + "0000", "norm"),
-    ],
-)
-def test_e1_messages_that_are_refused(bits, match):
-    refused(LevelsForm.uniform(10, 1, SINGLE, 4, "e1"), bits, match)
 
 
 def test_levels_of_the_entropy_coder_are_checked():

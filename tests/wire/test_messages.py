@@ -149,6 +149,17 @@ REFUSED = {
         ("0" * 32 + "000", "levels follow"),
         ("0" + "1" * 9 + "0" * 22 + "000", "levels follow"),
     ],
+    LevelsForm.uniform(10, 1, SINGLE, 4, "e1"): [  # the norm without its sign, how many, which
+        (NORM[1:17], "ends inside"),
+        (NORM[1:] + "1011" + "0" * 30, "index"),  # 11 of 10 levels
+        (NORM[1:] + "0001" + "1010" + "00", "index"),  # rank 10 of 10
+        (NORM[1:] + "0001" + "0000", "ends inside"),
+        (NORM[1:] + "0001" + "0000" + "0" + "11110", "level"),  # 5, and 4 is the most
+        (NORM[1:] + "0001" + "0000" + "0" + "0" + "1" * 15, "padding"),
+        ("0" * 31 + "0001" + "0000" + "00", "levels follow"),
+        ("1" * 8 + "1" + "0" * 22 + "0001" + "0000" + "00", "levels follow"),
+        ("1" * 31 + "0000", "norm"),
+    ],
     ExplicitForm(10, 1, SINGLE, 2): [
         ("0" + "0001" + "0001" + "0" * 64, "index"),  # twice the same
         ("0" + "0010" + "0001" + "0" * 64, "index"),  # not ascending
