@@ -14,7 +14,7 @@ from mpisim.wire.exponents import ExponentsForm
 from mpisim.wire.fewer import FewerForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.signs import STRETCH, FlagsForm, SignsForm
-from mpisim.wire.sparse import Explicit, ExplicitForm, SeededForm
+from mpisim.wire.sparse import ExplicitForm, SeededForm
 from tests.helpers import some_of
 from tests.trials.messages import ALL, check, corrupted, pair
 from tests.wire import string_elias
@@ -113,20 +113,6 @@ def test_levels_bytes_of_the_string_coder():
     words = [format(struct.unpack(">I", struct.pack(">f", i + 1))[0], "032b") for i in range(3)]
     words = [w + string_elias.triples(row) for w, row in zip(words, levels, strict=True)]
     assert packed.payload_bits.tolist() == [len(w) for w in words]
-    assert packed.data.tobytes() == b"".join(string_elias.to_bytes(w) for w in words)
-
-
-def test_explicit_bytes_of_the_string_coder():
-    d, k = 3000, 3
-    indices = np.array([[0, 1, 2], [700, 1500, 2999]])
-    message = Explicit(ExplicitForm(d, 2, SINGLE, k), indices, np.float32([[1, 2, 3], [4, 5, 6]]))
-    values = ["".join(format(b, "08b") for b in struct.pack(">3f", *row)) for row in message.values]
-    words = [
-        "1" + string_elias.encode(string_elias.gaps(indices[0])) + values[0],
-        "0" + "".join(format(j, "012b") for j in indices[1]) + values[1],
-    ]
-    packed = message.encode()
-    assert packed.payload_bits.tolist() == [3 + 96, 36 + 96]  # the flag is framing
     assert packed.data.tobytes() == b"".join(string_elias.to_bytes(w) for w in words)
 
 
