@@ -138,3 +138,17 @@ def test_quic_fl_in_its_worst_case(b):
     assert 0.85 * compressor.omega < expected <= compressor.omega * (1 + 1e-9)
     off = (c - v) * form.flips  # unbiased for every rotation, in its coordinates
     assert np.all(np.abs(off.mean(axis=0)) < 5 * off.std(axis=0) / m**0.5 + 1e-6)
+
+
+@pytest.mark.parametrize("p", [1 / 512, 0.05])
+def test_quic_fl_of_long_vectors(p):
+    """Rotated entries are nearly normal, and the share p of them is exact."""
+    d, m = 4096, 30
+    v = np.random.default_rng(2).laplace(size=(m, d))
+    compressor = make({"name": "quic-fl", "bits": 2, "p": p}).bind(d, m, SINGLE)
+    message = compressor.compress(v, draw(m))
+    D_2 = normal_variance(compressor.values)
+    assert errors(message.decoded(), v).mean() == pytest.approx(D_2, rel=0.03)
+    exact = np.diff(message.inner.parts[1].ptr)
+    assert exact.max() <= d / compressor.values[-1] ** 2
+    assert abs(exact.mean() - p * d) < 6 * np.sqrt(p * d / m)

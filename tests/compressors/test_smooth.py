@@ -114,6 +114,7 @@ def test_singular_matrices(inner, precision):
     one[0, :, 2] = one[0, 2, :] = 0  # a feature that no sample has
     compressor, _ = prepared(smooth(inner), np.repeat(one, n, axis=0), precision, shared=0.0)
     root, inverse = roots_of(compressor)[0], compressor._inverses[0]
+    assert np.array_equal(root, root.T)
     projector = np.linalg.pinv(one[0]) @ one[0]
     np.testing.assert_allclose(root @ inverse, projector, atol=near)
     v = one[0] @ vectors(1, 6)[0]
