@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import COMPRESSORS, make
+from mpisim.compressors.base import compressor
 from mpisim.compressors.sparse import RandK
 from mpisim.core.errors import InputError
 from mpisim.core.numerics.sums import ordered_sum
@@ -62,6 +63,7 @@ def test_what_mpisim_check_checks(case):
     assert_all(compressor_checks(make(case.table)))
 
 
+@dataclasses.dataclass  # as authors may write one
 class Alike(RandK):
     """All workers of a round send the same coordinates."""
 
@@ -74,6 +76,7 @@ class Alike(RandK):
 
 
 def test_workers_may_share_their_randomness(monkeypatch):
+    compressor("alike")(Alike)
     assert_all(compressor_checks(Alike(k=3)))
     assert Alike(k=3).bind(12, 7, SINGLE).A == 3.0
     monkeypatch.setattr(Alike, "factor", 0.75)

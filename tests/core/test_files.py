@@ -98,8 +98,11 @@ def test_a_file_that_is_not_written_leaves_the_old_one(others, refused, tmp_path
 def test_short_writes_are_gone_on_with(tmp_path, monkeypatch):
     original = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda d, data, at: original(d, data[:3], at))
-    files.write_atomic(tmp_path / "a", b"0123456789")
+    descriptor = files.create_atomic(tmp_path / "a", b"0123456789")
     assert (tmp_path / "a").read_bytes() == b"0123456789"
+    (tmp_path / "a").unlink()
+    assert not files.leads_to(tmp_path / "a", descriptor)  # as where another program removed it
+    os.close(descriptor)
 
 
 def test_json_keeps_every_value_and_puts_lists_of_numbers_on_a_line(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 
 from mpisim.core.errors import InputError, WireError
 from mpisim.testing import DOUBLE, SINGLE
+from mpisim.wire.codecs.elias import omega_bits
 from mpisim.wire.levels import Levels, LevelsForm
 from tests.helpers import some_of
 from tests.wire import string_elias
@@ -59,6 +60,8 @@ def test_e1_bytes_are_those_of_the_string_coder(d, precision):
 def test_words_of_the_string_coder():
     words = {1: "0", 2: "100", 3: "110", 4: "101000", 8: "1110000", 100: "1011011001000"}
     assert {n: string_elias.omega(n) for n in words} == words
+    for n in (*words, 4095, 4096, 5000, 2**31, 2**63 - 1):
+        assert omega_bits(n) == len(string_elias.omega(n))
 
 
 def test_e1_levels_that_take_too_many_bits_are_one_line():
