@@ -44,33 +44,30 @@ def _index_bits(row, d):
     return min(len(row) * ceil(log2(d)), len(string_elias.encode(string_elias.gaps(row))))
 
 
-def _topk_bits(x, b, message, i):
-    return b * message.indices.shape[1] + _index_bits(message.indices[i], x.size)
+def _row(message, i):
+    """The coordinates that worker i sends."""
+    indices = message.indices
+    return indices[i] if indices.ndim == 2 else indices[message.ptr[i] : message.ptr[i + 1]]
 
 
-def _topk_entropy_bits(x, b, message, i):
-    """A one, the values, and log2 C(d, K) to within a bit: the count is that of the message."""
-    k, bits = message.indices.shape[1], int(message.payload_bits[i])
-    assert abs(bits - b * k - log2(comb(x.size, k))) < 2
+def _topk_bits(x, b, message, i, head=0):
+    row = _row(message, i)
+    return head + b * row.size + _index_bits(row, x.size)
+
+
+def _topk_entropy_bits(x, b, message, i, counted=False):
+    """A one, the values, and log2 C(d, k) to within a bit: the count is that of the message.
+
+    counted : k differs, and comes first, as a word of Elias gamma
+    """
+    k, bits = _row(message, i).size, int(message.payload_bits[i])
+    gamma = 2 * (k + 1).bit_length() - 1 if counted else 0
+    assert abs(bits - gamma - b * k - log2(comb(x.size, k))) < 2
     return bits
-
-
-def _toplek_bits(x, b, message, i):
-    """The number of coordinates, at most 3, has two bits."""
-    row = message.indices[message.ptr[i] : message.ptr[i + 1]]
-    return 2 + b * row.size + _index_bits(row, x.size)
 
 
 def _toplek_paper_bits(x, b, message, i):
-    return 32 * int(np.diff(message.ptr)[i])
-
-
-def _toplek_entropy_bits(x, b, message, i):
-    """A one, the number's Elias gamma word, the values, and log2 C(d, k) to within a bit."""
-    k, bits = int(np.diff(message.ptr)[i]), int(message.payload_bits[i])
-    gamma = 2 * (k + 1).bit_length() - 1
-    assert abs(bits - gamma - b * k - log2(comb(x.size, k))) < 2
-    return bits
+    return 32 * _row(message, i).size
 
 
 def _inner_qsgd_bits(x, b, message, i):
@@ -89,23 +86,16 @@ def _block_bits(x, b, message, i):
     return message.form.norms * b + len(string_elias.triples(message.levels[i]))
 
 
-def _factor_bits(x, b, message, i):
+def _factor_bits(x, b, *_):
     a = next(a for a in range(int(x.size**0.5), 0, -1) if x.size % a == 0)
     return b * min(a + x.size // a, x.size)
 
 
-def _coded_bits(most):
-    """A count that follows from no formula: the message's, at most ``most(d, b)``."""
-
-    def payload(x, b, message, i):
-        bits = int(message.payload_bits[i])
-        assert bits <= most(x.size, b)
-        return bits
-
-    return payload
-
-
-_levels_bits = _coded_bits(lambda d, b: 60 + b + 16 * d)
+def _coded_bits(x, b, message, i):
+    """A count that follows from no formula: the message's."""
+    bits = int(message.payload_bits[i])
+    assert bits <= 60 + 2 * (b + 3) * power_of_two(x.size)
+    return bits
 
 
 def _levels_paper_bits(x, b, message, i):
@@ -127,25 +117,26 @@ def _eden_bits(x, b, *_):
 def _quic_bits(x, b, message, i, bits=2):
     """A scale, digits, how many are exact, and these in the shorter of the codes of indices."""
     D, rest = power_of_two(x.size), message.inner.parts[1]
-    row = rest.indices[rest.ptr[i] : rest.ptr[i + 1]]
+    row = _row(rest, i)
     return b + bits * D + rest.form.k.bit_length() + _index_bits(row, D) + b * row.size
 
 
 def _quic_paper_bits(x, b, message, i, bits=2):
-    D, rest = power_of_two(x.size), message.inner.parts[1]
-    return 32 + bits * D + int(np.diff(rest.ptr)[i]) * (32 + ceil(log2(D)))
+    D, row = power_of_two(x.size), _row(message.inner.parts[1], i)
+    return 32 + bits * D + row.size * (32 + ceil(log2(D)))
 
 
 NATURAL, PERMK, RANDK = {"name": "natural"}, {"name": "permk"}, {"name": "randk", "k": 3}
-BERNOULLI = {"name": "bernoulli", "p": 0.95}
+BERNOULLI, QSGD = {"name": "bernoulli", "p": 0.95}, {"name": "qsgd", "s": 4, "norm": "inf"}
 
 
 def composed(outer: dict, inner: dict) -> dict:
     return {"name": "compose", "outer": outer, "inner": inner}
 
 
-def _qsgd_of(message_of):
-    return lambda x, b, message, i: _block_bits(x, b, message_of(message), i)
+def _block_bits_inside(x, b, message, i):
+    inner = message.inner if hasattr(message, "inner") else message.parts[0]
+    return _block_bits(x, b, inner, i)
 
 
 BY_COUNT = [  # counts of bits, and the tables that have them
@@ -166,21 +157,15 @@ BY_COUNT = [  # counts of bits, and the tables that have them
     ),
     (_inner_qsgd_bits, [composed(o, {"name": "qsgd", "s": 99}) for o in (PERMK, RANDK)]),
     (lambda x, b, *_: b * x.size if np.any(x) else 0, [{"name": "bernoulli", "p": 0.6}]),
-    (  # fractions of levels that are not rare events in 4000 draws
-        _block_bits,
-        [{"name": "qsgd", "s": s, "norm": norm} for s in (1, 4, 250) for norm in ("2", "inf")],
-    ),
     (
         _block_bits,
         [
+            *({"name": "qsgd", "s": s, "norm": n} for s, n in ((1, "2"), (4, "inf"), (250, "2"))),
             {"name": "block-quant", "blocks": 3, "s": 4},
-            {"name": "block-quant-plus", "blocks": 2, "beta": 20.0},
+            {"name": "block-quant-plus", "blocks": 2, "beta": 20.0, "norm": "inf"},
             {"name": "block-quant-plus", "blocks": 3, "beta": 20.0, "steps": "fixed"},
             {"name": "quant-plus", "beta": 7.0},
             {"name": "quant-plus", "beta": 70.5, "steps": "fixed"},
-            {"name": "block-quant", "blocks": 3, "s": 4, "norm": "inf"},
-            {"name": "block-quant-plus", "blocks": 2, "beta": 20.0, "norm": "inf"},
-            {"name": "quant-plus", "beta": 7.0, "norm": "inf"},
         ],
     ),
     (_factor_bits, [{"name": "rank-k", "k": 1}]),
@@ -195,14 +180,7 @@ BY_COUNT = [  # counts of bits, and the tables that have them
         [{"name": "spherical", "bits": 3, "scale": scale} for scale in ("unbiased", "least")],
     ),
     (lambda x, *_: 9 * power_of_two(x.size), [{"name": "rotated", "inner": NATURAL}]),
-    (
-        _qsgd_of(lambda message: message.inner),
-        [{"name": "rotated", "inner": {"name": "qsgd", "s": 4, "norm": "inf"}}],
-    ),
-    (
-        _qsgd_of(lambda message: message.parts[0]),
-        [{"name": "layerwise", "inner": {"name": "qsgd", "s": 4}}],
-    ),
+    (_block_bits_inside, [{"name": name, "inner": QSGD} for name in ("rotated", "layerwise")]),
     (lambda x, b, *_: b + x.size, [{"name": "scaled-sign"}]),
 ]
 CASES = [Case(table, count) for count, tables in BY_COUNT for table in tables]
@@ -213,30 +191,29 @@ CASES += [
     Case({"name": "topk", "k": 3, "index_bits": 32}, _topk_bits, lambda *_: 192),
     Case(RANDK | {"shared": False}, _topk_bits, THREE),
     Case(RANDK | {"shared": False, "codec": "entropy"}, _topk_entropy_bits, THREE),
-    Case({"name": "toplek", "k": 3}, _toplek_bits, _toplek_paper_bits),
-    Case({"name": "toplek", "k": 3, "codec": "entropy"}, _toplek_entropy_bits, _toplek_paper_bits),
-]
-CASES += [
-    Case({"name": name, "tau": 2.875}, _seeded_bits, lambda *_: 92)
-    for name in ("rand-tau", "rand-tau-plus")
+    # two bits say how many coordinates there are, at most 3
+    Case({"name": "toplek", "k": 3}, partial(_topk_bits, head=2), _toplek_paper_bits),
+    Case(
+        {"name": "toplek", "k": 3, "codec": "entropy"},
+        partial(_topk_entropy_bits, counted=True),
+        _toplek_paper_bits,
+    ),
+    Case({"name": "rand-tau", "tau": 2.875}, _seeded_bits, lambda *_: 92),
+    Case({"name": "rand-tau-plus", "tau": 2.875}, _seeded_bits, lambda *_: 92),
 ]
 ENTROPY = {"codec": "entropy"}
-FACTORS = _coded_bits(lambda d, b: 60 + b * 2 * d), lambda x, _, *a: _factor_bits(x, 32, *a)
-SIGNS = (lambda x, b, *_: b + x.size), lambda x, *_: x.size
-POINTS = _coded_bits(lambda d, b: 60 + b + 5 * power_of_two(d)), lambda x, *_: _eden_bits(x, 32)
-QUIC = _coded_bits(lambda d, b: 60 + (2 * b + 5) * power_of_two(d))
 LEVELS = [{"name": "qsgd", "s": 1}, {"name": "qsgd", "s": 250}, {"name": "quant-plus", "beta": 7.0}]
 LEVELS += [{"name": "sparse-dithering", "nu": 0.3}]
-CASES += [Case(table | ENTROPY, _levels_bits, _levels_paper_bits) for table in LEVELS]
+SIGN = {"name": "scaled-sign", "scale": "one"}
+QUIC = {"name": "quic-fl", "bits": 3, "p": 0.2} | ENTROPY
+CASES += [Case(table | ENTROPY, _coded_bits, _levels_paper_bits) for table in LEVELS]
 CASES += [
-    Case({"name": "rank-k", "k": 1} | ENTROPY, *FACTORS),
+    Case({"name": "rank-k", "k": 1} | ENTROPY, _coded_bits, lambda x, *_: _factor_bits(x, 32)),
     Case({"name": "quic-fl", "bits": 2}, _quic_bits, _quic_paper_bits),
-    Case(
-        {"name": "quic-fl", "bits": 3, "p": 0.2} | ENTROPY, QUIC, partial(_quic_paper_bits, bits=3)
-    ),
-    Case({"name": "eden", "bits": 3} | ENTROPY, *POINTS),
-    Case(NATURAL | ENTROPY, _coded_bits(lambda d, b: 60 + 9 * d), _natural_bits),
-    Case({"name": "scaled-sign", "scale": "one"}, *SIGNS),
+    Case(QUIC, _coded_bits, partial(_quic_paper_bits, bits=3)),
+    Case({"name": "eden", "bits": 3} | ENTROPY, _coded_bits, lambda x, *_: _eden_bits(x, 32)),
+    Case(NATURAL | ENTROPY, _coded_bits, _natural_bits),
+    Case(SIGN, lambda x, b, *_: b + x.size, lambda x, *_: x.size),
 ]
 
 

@@ -25,9 +25,8 @@ SCHEMES = [
     {"name": "rand-tau-plus", "tau": 1.5, "scheme": "dcgd"},
     {"name": "randk", "k": 2},
     {"name": "natural"},
-    {"name": "block-quant", "blocks": 2, "s": 1, "norm": "inf"},
+    {"name": "bernoulli", "p": 0.5},
     {"name": "block-quant-plus", "blocks": 2, "beta": 12.0, "norm": "inf"},
-    {"name": "quant-plus", "beta": 4.0, "norm": "inf"},
 ]
 
 
@@ -87,7 +86,3 @@ def smooth(inner: dict, **keys) -> dict:
 
 def roots_of(compressor) -> np.ndarray:
     return compressor._roots.rows.astype(float)
-
-
-def vectors(n: int, d: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).standard_normal((n, d))

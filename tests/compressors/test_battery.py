@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import COMPRESSORS, make
-from mpisim.compressors.base import Compressor, compressor
+from mpisim.compressors.base import compressor
+from mpisim.compressors.sparse import RandK
 from mpisim.core.errors import InputError
 from mpisim.core.numerics.sums import ordered_sum
 from mpisim.testing import assert_all, compressor_checks
+from mpisim.testing.compressor import alike, charged, form_sizes, round_trip, stateless
 from mpisim.testing.moments import vectors
 from mpisim.wire import SeededForm
-from mpisim.wire.values import DenseForm
 from tests.compressors.cases import CASES, SINGLE, draw, name_of
 from tests.helpers import sampled
 from tests.wire.messages import PRECISIONS, contents
@@ -36,25 +37,17 @@ def test_every_compressor_has_a_row():
 @each_case
 def test_round_trip_and_bits_against_an_independent_count(case):
     for precision, (m, d) in sampled(itertools.product(PRECISIONS, SHAPES), 4):
-        round_trip(case, precision, m, d)
-
-
-def round_trip(case, precision, m, d):
-    compressor, v, b = case.bind(d, 5, precision), vectors(m, d, precision), precision.bits
-    message, form = compressor.compress(v, draw(m)), compressor.form(draw(m))
-    packed = message.encode()
-    again = form.decode(packed.data, packed.sizes)
-    assert contents(again) == contents(message)
-    assert again.decoded().dtype == precision.arithmetic
-    for total in (again.total(), ordered_sum(message.decoded())):
-        assert total.tobytes() == message.total().tobytes()
-    decoded = list(enumerate(again.decoded()))
-    payload = [case.payload(x, b, message, i) for i, x in decoded]
-    assert packed.payload_bits.tolist() == again.payload_bits.tolist() == payload
-    assert compressor.paper_bits(again).tolist() == [case.paper(x, b, again, i) for i, x in decoded]
-    framing = 8 * packed.sizes - payload
-    most = 48 if case.table["name"] == "quic-fl" else 8  # the length of a part, and two paddings
-    assert np.all(framing >= 0) and np.all(framing <= most)
+        compressor, v, b = case.bind(d, 5, precision), vectors(m, d, precision), precision.bits
+        message, form = compressor.compress(v, draw(m)), compressor.form(draw(m))
+        packed = message.encode()
+        again = form.decode(packed.data, packed.sizes)
+        assert contents(again) == contents(message)
+        assert message.total().tobytes() == ordered_sum(message.decoded()).tobytes()
+        rows = list(enumerate(again.decoded()))
+        payload = [case.payload(x, b, message, i) for i, x in rows]
+        assert packed.payload_bits.tolist() == again.payload_bits.tolist() == payload
+        paper = [case.paper(x, b, again, i) for i, x in rows]
+        assert compressor.paper_bits(again).tolist() == paper
 
 
 @pytest.mark.parametrize("name", ["d", "n", "precision"])
@@ -70,65 +63,42 @@ def test_what_mpisim_check_checks(case):
     assert_all(compressor_checks(make(case.table)))
 
 
-@dataclasses.dataclass(eq=False)
-class Alike(Compressor):
-    """All workers of a round send the same coordinates, times ``scale``."""
+@dataclasses.dataclass  # as authors may write one
+class Alike(RandK):
+    """All workers of a round send the same coordinates."""
 
-    name = "alike"
-    scale: float = 4.0
-    correlated = True
+    correlated, factor = True, 1.0
 
     def form(self, drawn):
-        rows = np.sort(np.argsort(drawn.shared_words(self.d))[: self.d // 4])
+        rows = np.sort(np.argsort(drawn.shared_words(self.d))[: self.k])
         rows = np.tile(rows, (drawn.workers, 1))
-        return SeededForm.of_rows(self.d, self.precision, rows, scale=self.scale)
-
-    def compress(self, v, drawn):
-        return self.form(drawn).take(v)
-
-    @property
-    def omega(self):
-        return 3.0
+        return SeededForm.of_rows(self.d, self.precision, rows, self.factor * self.d / self.k)
 
 
-def test_workers_may_share_their_randomness():
-    assert_all(compressor_checks(Alike()))
-    assert Alike().bind(12, 7, SINGLE).A == 3.0
+def test_workers_may_share_their_randomness(monkeypatch):
+    compressor("alike")(Alike)
+    assert_all(compressor_checks(Alike(k=3)))
+    assert Alike(k=3).bind(12, 7, SINGLE).A == 3.0
+    monkeypatch.setattr(Alike, "factor", 0.75)
     with pytest.raises(AssertionError, match=r"E C\(v\) = v .* the mean of coordinate"):
-        assert_all(compressor_checks(Alike(scale=3.0)))
+        assert_all(compressor_checks(Alike(k=3)))
 
 
-@dataclasses.dataclass
-class Rare(Compressor):
-    """v / p with probability p, else 0: a dataclass, as authors may write one."""
-
-    p: float = 0.995
-    omega = property(lambda self: 1 / self.p - 1)
-
-    def form(self, draw):
-        return DenseForm.of(self.d, draw.workers, self.precision)
-
-    def compress(self, v, draw):
-        return self.form(draw).take(np.where(draw.uniforms(1) < self.p, v / self.p, 0))
+def test_what_is_rarely_random_or_fits_few_dimensions_passes():
+    for keys in (
+        {"name": "bernoulli", "p": 0.995},
+        {"name": "block-permutation", "blocks": [9, 3]},
+    ):
+        assert_all(compressor_checks(make(keys)))
 
 
-def test_what_is_rarely_random_passes():
-    assert_all(compressor_checks(compressor("rare")(Rare)()))
-
-
-@pytest.mark.drawn(10)
+@pytest.mark.drawn(16)
 @each_case
-def test_zero_is_compressed_to_zero(case):
-    compressor = case.bind(20, 4)
-    message = compressor.compress(np.zeros((4, 20)), draw(4))
-    assert np.all(message.decoded() == (case.table.get("scale") == "one"))  # sign(0) = 1
-
-
-@pytest.mark.drawn(10)
-@each_case
-def test_what_is_not_finite_reaches_the_sum(case):
+def test_zero_is_sent_as_zero_and_what_is_not_finite_reaches_the_sum(case):
+    compressor, v = case.bind(20, 40), vectors(40, 20)
+    zero = compressor.compress(np.zeros((40, 20)), draw(40)).decoded()
+    assert np.all(zero == (case.table.get("scale") == "one"))  # sign(0) = 1
     for bad in (np.nan, np.inf, 1e300):
-        compressor, v = case.bind(20, 40), vectors(40, 20)
         v[:, 4] = bad
         assert not np.isfinite(compressor.compress(v, draw(40)).total()[4])
 
@@ -140,6 +110,12 @@ def test_a_client_that_draws_again(case):
     # biased compressors draw nothing, but for a rotation and how many TopLEK sends
     drawing = name in ("drive", "eden", "spherical", "toplek")
     draws_again(compressor, drawing or compressor.omega not in (None, 0.0))
+
+
+def like_every_compressor(compressor):
+    """What `mpisim check` checks in a few dimensions, in this one, of seven workers."""
+    for check in (round_trip, charged, form_sizes, alike, stateless):
+        check(compressor, vectors(7, compressor.d))
 
 
 def draws_again(compressor, drawing=True):

@@ -36,25 +36,22 @@ def test_sparse_dithering_errs_by_at_most_nu(nu):
         assert errors(c, v)[-1] == pytest.approx(nu, rel=1e-12)  # 1.5 steps each
 
 
-def test_directions_of_the_plane_and_of_space():
+def test_mean_cosines():
     """In three dimensions cosines are uniform in [-1, 1]; in two, angles are. On a line one of two
-    directions is wrong if all are."""
+    directions is wrong if all are. In many dimensions sqrt(d) times a cosine becomes normal, and
+    the largest of two has the mean 1 / sqrt(pi)."""
     for b in (1, 2, 5, 10):
         n = 2**b
         assert mean_cosine(3, b) == pytest.approx((n - 1) / (n + 1), rel=1e-9)
     assert mean_cosine(2, 1) == pytest.approx(4 / np.pi**2, rel=1e-9)
     assert [mean_cosine(1, b) for b in (1, 2)] == [1 / 2, 7 / 8]
-
-
-def test_directions_of_many_dimensions():
-    """sqrt(d) times a cosine becomes normal, and the largest of two has the mean 1 / sqrt(pi)."""
     assert mean_cosine(10**5, 1) * 10**2.5 == pytest.approx(np.pi**-0.5, rel=1e-4)
     draws = np.random.default_rng(0).standard_normal((10000, 64)).max(axis=1)
     limit, sigma = mean_cosine(10**5, 6) * 10**2.5, draws.std() / 100
     assert abs(draws.mean() - limit) < 5 * sigma
 
 
-@pytest.mark.parametrize(("d", "bits"), [(1, 1), (2, 3), (9, 4), (60, 6)])
+@pytest.mark.parametrize(("d", "bits"), [(1, 1), (2, 3), (9, 4), (40, 5)])
 def test_every_vector_attains_the_constants_of_spherical(d, bits):
     m = 3000
     for kind in (np.eye(d)[0], np.ones(d), np.random.default_rng(d).standard_normal(d)):
@@ -72,20 +69,6 @@ def test_every_vector_attains_the_constants_of_spherical(d, bits):
             assert abs(e.mean() - bound) < 5 * e.std() / m**0.5 + 1e-6
             cosines.append((c @ v[0]) / np.linalg.norm(c, axis=1))
         np.testing.assert_allclose(*cosines, atol=1e-6)
-
-
-def test_spherical_names_the_nearest_direction_of_its_draw():
-    """No direction of the message's is nearer than the one that it decodes to."""
-    d, m, v = 5, 40, np.random.default_rng(1).standard_normal((40, 5))
-    compressor = make({"name": "spherical", "bits": 4}).bind(d, m, DOUBLE)
-    message = compressor.compress(v, draw(m))
-    every = np.array([list(message.form.rows(np.full(m, t))) for t in range(16)])
-    cosines = np.einsum("tij,ij->ti", every, v)
-    assert np.array_equal(cosines.argmax(axis=0), message.inner.which[:, 0])
-    np.testing.assert_allclose(np.linalg.norm(every, axis=2), 1)
-    length = np.linalg.norm(v, axis=1) / mean_cosine(d, 4)
-    expected = length[:, None] * every[cosines.argmax(axis=0), np.arange(m)]
-    np.testing.assert_allclose(message.decoded(), expected, rtol=1e-12)
 
 
 def variance(q, u):
@@ -157,16 +140,15 @@ def test_quic_fl_in_its_worst_case(b):
     assert np.all(np.abs(off.mean(axis=0)) < 5 * off.std(axis=0) / m**0.5 + 1e-6)
 
 
-@pytest.mark.parametrize("kind", ["normal", "laplace"])
-def test_quic_fl_of_long_vectors(kind):
+@pytest.mark.parametrize("p", [1 / 512, 0.05])
+def test_quic_fl_of_long_vectors(p):
     """Rotated entries are nearly normal, and the share p of them is exact."""
-    d, m, rng = 4096, 30, np.random.default_rng(2)
-    v = rng.laplace(size=(m, d)) if kind == "laplace" else rng.standard_normal((m, d))
-    for p in (1 / 512, 0.05):
-        compressor = make({"name": "quic-fl", "bits": 2, "p": p}).bind(d, m, SINGLE)
-        message = compressor.compress(v, draw(m))
-        D_2 = normal_variance(compressor.values)
-        assert errors(message.decoded(), v).mean() == pytest.approx(D_2, rel=0.03)
-        exact = np.diff(message.inner.parts[1].ptr)
-        assert exact.max() <= d / compressor.values[-1] ** 2
-        assert abs(exact.mean() - p * d) < 6 * np.sqrt(p * d / m)
+    d, m = 4096, 30
+    v = np.random.default_rng(2).laplace(size=(m, d))
+    compressor = make({"name": "quic-fl", "bits": 2, "p": p}).bind(d, m, SINGLE)
+    message = compressor.compress(v, draw(m))
+    D_2 = normal_variance(compressor.values)
+    assert errors(message.decoded(), v).mean() == pytest.approx(D_2, rel=0.03)
+    exact = np.diff(message.inner.parts[1].ptr)
+    assert exact.max() <= d / compressor.values[-1] ** 2
+    assert abs(exact.mean() - p * d) < 6 * np.sqrt(p * d / m)

@@ -1,7 +1,7 @@
 """Moments by enumerating every outcome of the random draw, and the deterministic maps."""
 
-from itertools import combinations, pairwise, product
-from math import comb, sqrt
+from itertools import pairwise, product
+from math import sqrt
 
 import numpy as np
 import pytest
@@ -13,43 +13,21 @@ from mpisim.compressors.rotation import normal_points
 from mpisim.wire.composed import RotatedForm, hadamard
 from tests.compressors.cases import DOUBLE, DOWN, SINGLE, UP, chosen, draw, roundings
 from tests.methods.loops import top
+from tests.wire.messages import received
 
 
 def variance(c, v, weights=None):
     return np.average(((c - v) ** 2).sum(axis=1), weights=weights) / (v**2).sum()
 
 
-@pytest.mark.parametrize(("d", "k"), [(1, 1), (5, 1), (5, 2), (6, 4), (4, 4)])
-def test_randk_over_all_subsets(d, k):
-    v = np.random.default_rng(d).standard_normal(d)
-    compressor = make({"name": "randk", "k": k}).bind(d, 1, DOUBLE)
-    outcomes = chosen(list(combinations(range(d), k)))
-    c = compressor.compress(np.tile(v, (outcomes.workers, 1)), outcomes).decoded()
-    assert len(c) == comb(d, k)
-    np.testing.assert_allclose(c.mean(axis=0), v, rtol=1e-13)
-    assert variance(c, v) == pytest.approx(compressor.omega, abs=1e-12)
-    assert compressor.omega == d / k - 1 and compressor.density == k
-
-
-def outcomes_of_rounding(table, v, up):
-    """C(v) for every way of rounding each coordinate, with the probabilities for P(up) = ``up``."""
-    compressor = make(table).bind(v.size, 1, DOUBLE)
-    return compressor, *roundings(compressor, v, up)
-
-
-def qsgd_vectors(norm):
-    rng = np.random.default_rng(1)
-    yield np.array([0.0, -2.0, 0.0])
-    for _ in range(5):
-        yield rng.standard_normal(6) * np.exp(2 * rng.standard_normal(6))
-    yield np.full(6, 1 / 3)
-    if norm == "inf":
-        yield worst_for_the_infinity_norm(6, 1)
-
-
 def worst_for_the_infinity_norm(d, s):
     w = (sqrt(1 + (d - 1) / s**2) - 1) / 2
     return np.array([1.0] + [1 / (2 * (1 + w) * s)] * (d - 1))
+
+
+RNG = np.random.default_rng(1)
+VECTORS = [RNG.standard_normal(6) * np.exp(2 * RNG.standard_normal(6)) for _ in range(4)]
+VECTORS += [np.array([0.0, -2.0, 0.0]), np.full(6, 1 / 3), worst_for_the_infinity_norm(6, 1)]
 
 
 @pytest.mark.parametrize("norm", ["2", "inf"])
@@ -58,7 +36,6 @@ def worst_for_the_infinity_norm(d, s):
     [
         *({"name": "qsgd", "s": s} for s in (1, 2, 5, 300)),
         {"name": "block-quant", "blocks": 2, "s": 1},
-        {"name": "block-quant", "blocks": 1, "s": 3},
         {"name": "block-quant-plus", "blocks": 2, "beta": 9.0},
         {"name": "quant-plus", "beta": 2.5},
         {"name": "quant-plus", "beta": 9.0, "steps": "fixed"},
@@ -67,15 +44,15 @@ def worst_for_the_infinity_norm(d, s):
 )
 def test_steps_over_all_roundings(table, norm):
     """Unbiased, and the Euclidean norm's omega holds for both; the norms are those of blocks."""
-    for v in qsgd_vectors(norm):
+    for v in VECTORS:
         starts = [0, v.size // 2, v.size] if table.get("blocks") == 2 else [0, v.size]
         order = 2 if norm == "2" else np.inf
         parts = [v[a:b] for a, b in pairwise(starts)]
         norms = np.concatenate([np.full(p.size, np.linalg.norm(p, order)) for p in parts])
-        bound = make(table | {"norm": norm}).bind(v.size, 1, DOUBLE)
-        s = bound.form(draw(1)).s_by_worker[0] * np.ones(v.size)
+        compressor = make(table | {"norm": norm}).bind(v.size, 1, DOUBLE)
+        s = compressor.form(draw(1)).s_by_worker[0] * np.ones(v.size)
         y = np.divide(np.abs(v) * s, norms, out=np.zeros(v.size), where=norms > 0)
-        compressor, c, weights = outcomes_of_rounding(table | {"norm": norm}, v, y - np.floor(y))
+        c, weights = roundings(compressor, v, y - np.floor(y))
         np.testing.assert_allclose(weights @ c, v, rtol=1e-9, atol=1e-12)
         assert variance(c, v, weights) <= compressor.omega + 1e-12
         assert weights @ (c != 0).sum(axis=1) <= compressor.density + 1e-9
@@ -84,9 +61,8 @@ def test_steps_over_all_roundings(table, norm):
 @pytest.mark.parametrize("s", [1, 2, 5])
 def test_the_bound_for_the_infinity_norm_is_attained(s):
     v = worst_for_the_infinity_norm(9, s)
-    y = s * np.abs(v)
-    table = {"name": "qsgd", "s": s, "norm": "inf"}
-    compressor, c, weights = outcomes_of_rounding(table, v, y - np.floor(y))
+    compressor = make({"name": "qsgd", "s": s, "norm": "inf"}).bind(9, 1, DOUBLE)
+    c, weights = roundings(compressor, v, s * v - np.floor(s * v))
     assert variance(c, v, weights) == pytest.approx(compressor.omega, rel=1e-12)
 
 
@@ -98,10 +74,9 @@ def test_qsgd_levels_belong_to_the_norm_that_receivers_see():
         message = make({"name": "qsgd", "s": 1000}).bind(d, 200, SINGLE).compress(v, draw(200))
         norms = message.norms[:, 0].astype(float)
         exact = np.sqrt((v.astype(np.longdouble) ** 2).sum(axis=1))
-        assert np.all(norms >= np.abs(v).max(axis=1)) and np.all(norms >= exact * (1 - 1e-15))
-        assert np.all(norms <= exact * (1 + 2.0**-22))
+        assert np.all(norms >= np.abs(v).max(axis=1))
+        assert np.all(norms >= exact * (1 - 1e-15)) and np.all(norms <= exact * (1 + 2.0**-22))
         assert np.all(np.abs(message.levels - 1000 * v / norms[:, None]) < 1)
-        assert np.abs(message.levels).max() > 127
 
 
 def test_vectors_whose_squares_vanish():
@@ -112,21 +87,19 @@ def test_vectors_whose_squares_vanish():
     lengths = block_norms(v, np.array([0, 64]), True)[:, 0]
     assert np.all(np.abs(lengths - exact) <= 1e-14 * exact + 5e-324)
     quic_fl = make({"name": "quic-fl", "bits": 2}).bind(64, 12, DOUBLE)
-    packed = quic_fl.compress(v, draw(12)).encode()
-    c = quic_fl.form(draw(12)).decode(packed.data, packed.sizes).decoded()
+    c = received(quic_fl.compress(v, draw(12))).decoded()
     errors, squares = ((x[:9].astype(np.longdouble) ** 2).sum(axis=1) for x in (c - v, v))
     assert np.all(errors <= 2 * quic_fl.omega * squares)
 
 
 def test_natural_over_all_roundings():
-    vectors = [np.array([4 / 3]), np.array([1.0, -2.0, 0.0, 0.3, -1e-30, 3e38, 2.0**-126])]
-    for v in vectors:
+    for v in (np.array([1.0, -2.0, 0.0, 0.3, -1e-30, 3e38, 2.0**-126]), np.array([4 / 3])):
         up = np.abs(v) / np.exp2(np.floor(np.log2(np.abs(np.where(v == 0, 1, v))))) - 1
-        _, c, weights = outcomes_of_rounding({"name": "natural"}, v, np.maximum(up, 0))
+        natural = make({"name": "natural"}).bind(v.size, 1, DOUBLE)
+        c, weights = roundings(natural, v, np.maximum(up, 0))
         np.testing.assert_allclose(weights @ c, v, rtol=1e-12)
         assert variance(c, v, weights) <= 1 / 8 + 1e-12
-        if v.size == 1:  # the worst case
-            assert variance(c, v, weights) == pytest.approx(1 / 8, rel=1e-12)
+    assert variance(c, v, weights) == pytest.approx(1 / 8, rel=1e-12)  # 4/3 is the worst case
 
 
 @pytest.mark.parametrize(("d", "k"), [(1, 1), (5, 2), (9, 4), (30, 3)])
@@ -155,9 +128,7 @@ def test_randseqk_keeps_a_run_of_coordinates_from_any_first_one():
     compressor = make({"name": "randseqk", "k": k}).bind(d, 400, DOUBLE)
     c = compressor.compress(np.tile(v, (400, 1)), draw(400)).decoded()
     runs = [np.isin(np.arange(d), np.arange(first, first + k) % d) for first in range(d)]
-    result = {tuple(row) for row in c}
-    assert result == {tuple(np.where(run, d / k * v, 0)) for run in runs}
-    assert np.mean([*result], axis=0) == pytest.approx(v)
+    assert {tuple(row) for row in c} == {tuple(np.where(run, d / k * v, 0)) for run in runs}
 
 
 @pytest.mark.parametrize("size", [1, 2, 8, 64])
@@ -170,8 +141,7 @@ def test_the_transform_is_the_hadamard_matrix(size):
 
 def over_all_signs(table, v):
     """C(v) for every vector of signs, which the draw would choose with the same probability."""
-    d = v.size
-    size = 1 << (d - 1).bit_length()
+    d, size = v.size, 1 << (v.size - 1).bit_length()
     flips = np.array(list(product([1.0, -1.0], repeat=size)))
     compressor = make(table).bind(d, len(flips), DOUBLE)
     compressor.rotated = lambda given, inner: RotatedForm(d, given.workers, DOUBLE, inner, flips)
@@ -180,25 +150,21 @@ def over_all_signs(table, v):
 
 @pytest.mark.parametrize("d", [1, 2, 3, 5, 8])
 def test_drive_contracts_by_one_half(d):
+    """Two equal entries attain it."""
     rng = np.random.default_rng(d)
-    vectors = [rng.standard_normal(d), rng.standard_normal(d) ** 3, np.eye(d)[0], np.ones(d)]
-    for v in vectors:
+    pair = np.zeros(d)
+    pair[[d // 2, -1]] = 2, -2
+    for v in (rng.standard_normal(d), rng.standard_normal(d) ** 3, np.eye(d)[0], np.ones(d), pair):
         compressor, c = over_all_signs({"name": "drive"}, v)
-        error = ((c - v) ** 2).sum(axis=1).mean() / (v @ v)
-        assert error <= 1 - compressor.alpha + 1e-12 == 0.5 + 1e-12
-
-
-def test_two_equal_entries_attain_it():
-    v = np.array([0.0, 2.0, 0, 0, 0, -2.0, 0, 0])
-    _, c = over_all_signs({"name": "drive"}, v)
-    assert ((c - v) ** 2).sum(axis=1).mean() == pytest.approx(0.5 * (v @ v), rel=1e-12)
+        assert variance(c, v) <= 1 - compressor.alpha + 1e-12 == 0.5 + 1e-12
+    assert d < 8 or variance(c, v) == pytest.approx(0.5, rel=1e-12)
 
 
 @pytest.mark.parametrize(
     "table",
     [
         {"name": "drive", "scale": "unbiased"},
-        *({"name": "eden", "bits": b} for b in (1, 2, 4)),
+        *({"name": "eden", "bits": b} for b in (1, 4)),
         {"name": "rotated", "inner": {"name": "qsgd", "s": 3, "norm": "inf"}},
     ],
     ids=str,

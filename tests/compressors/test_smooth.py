@@ -4,21 +4,12 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import make
-from mpisim.compressors.matrix_roots import MatrixRoot, cut_off
 from mpisim.core.errors import InputError
+from mpisim.core.numerics.sums import ordered_sum
 from mpisim.problems import PROBLEMS
-from mpisim.testing.moments import biased, errors, exceeds, limit
+from mpisim.testing.moments import biased, errors, exceeds, limit, vectors
 from tests.compressors.cases import DOUBLE, SINGLE, draw, name_of, roundings
-from tests.compressors.smooth_support import (
-    SCHEMES,
-    Only,
-    network,
-    prepared,
-    roots_of,
-    smooth,
-    spd,
-    vectors,
-)
+from tests.compressors.smooth_support import SCHEMES, Only, network, prepared, roots_of, smooth, spd
 from tests.helpers import some_of
 from tests.theory.support import true_cal_L
 from tests.wire.messages import contents
@@ -26,7 +17,6 @@ from tests.wire.messages import contents
 each_scheme = pytest.mark.parametrize("inner", SCHEMES, ids=name_of)
 
 
-@pytest.mark.drawn(8)
 @pytest.mark.parametrize("precision", [SINGLE, DOUBLE], ids=str)
 @pytest.mark.parametrize(
     ("table", "values"),
@@ -34,14 +24,13 @@ each_scheme = pytest.mark.parametrize("inner", SCHEMES, ids=name_of)
         (smooth({"name": "quant-plus"}), 81 + 9),
         (smooth({"name": "quant-plus", "steps": "fixed"}), 81),
         (smooth({"name": "block-quant-plus", "blocks": 4}), 81 + 4),
-        (smooth({"name": "block-quant-plus", "blocks": 4, "steps": "fixed"}), 81),
-        (smooth({"name": "block-quant", "blocks": 4, "s": 1}), 81),
         (smooth({"name": "rand-tau-plus"}), 81),
-        (smooth({"name": "identity"}), 81),
+        (smooth({"name": "bernoulli", "p": 0.5}), 81),
         (smooth({"name": "quant-plus"}, rank=2), 2 * 9 + 1 + 9),
+        (smooth({"name": "quant-plus"}, approximation="diagonal"), 9 + 9),
         ({"name": "quant-plus"}, 0),
     ],
-    ids=lambda x: name_of(x) if isinstance(x, dict) else str(x),
+    ids=str,
 )
 def test_set_up_bits(table, values, precision):
     _, star = prepared(table, spd(3, 9), precision)
@@ -59,23 +48,17 @@ def test_the_message_is_the_inner_ones(inner):
     """decoded = L^{1/2} C(L^{†1/2} v), total in worker order, and the wire carries C's message."""
     L, v = spd(4, 9), vectors(4, 9)
     compressor, _ = prepared(smooth(inner), L)
-    message = compressor.compress(v, draw(4))
-    roots = roots_of(compressor)
-    r = np.array([np.linalg.solve(root, row) for root, row in zip(roots, v, strict=True)])
-    close, inverses = np.testing.assert_allclose, compressor._inverses
-    close(np.einsum("nij,njk,nk->ni", inverses, roots, v), v, rtol=1e-9, atol=1e-9)
-    sent = compressor.inner.compress(np.einsum("nij,nj->ni", inverses, v), draw(4)).decoded()
-    close(compressor.inner.compress(r, draw(4)).decoded(), sent, rtol=1e-6, atol=1e-9)
+    message, roots = compressor.compress(v, draw(4)), roots_of(compressor)
+    r = np.linalg.solve(roots, v[:, :, None])[:, :, 0]
+    sent = compressor.inner.compress(r, draw(4)).decoded()
     decoded = message.decoded()
-    close(decoded, np.einsum("nij,nj->ni", roots, sent), rtol=1e-9, atol=1e-12)
+    wanted = np.einsum("nij,nj->ni", roots, sent)
+    np.testing.assert_allclose(decoded, wanted, rtol=1e-6, atol=1e-9)
     packed = message.encode()
     again = compressor.form(draw(4)).decode(packed.data, packed.sizes)
     assert contents(again.inner) == contents(message.inner)
     assert again.decoded().tobytes() == decoded.tobytes()
-    total = np.zeros(9)
-    for row in decoded:
-        total += row
-    assert again.total().tobytes() == total.tobytes()
+    assert again.total().tobytes() == ordered_sum(decoded).tobytes()
     assert np.array_equal(compressor.paper_bits(message), compressor.inner.paper_bits(again.inner))
 
 
@@ -86,7 +69,7 @@ def test_moments(inner, seed):
     r = L^{†1/2} v; E|S(v) - v|^2 <= omega |v|^2. All n workers have the same L and v."""
     n = 3000
     compressor, _ = prepared(smooth(inner), np.repeat(spd(1, 6, seed), n, axis=0))
-    v = vectors(1, 6, seed)[0]
+    v = vectors(1, 6, seed=seed)[0]
     r = compressor._inverses[0] @ v
     message = compressor.compress(np.tile(v, (n, 1)), draw(n))
     c = message.decoded()
@@ -127,19 +110,18 @@ def test_exact_moments_over_all_roundings(inner):
 @pytest.mark.parametrize("inner", [SCHEMES[4], SCHEMES[5], SCHEMES[3], SCHEMES[9]], ids=name_of)
 def test_singular_matrices(inner, precision):
     """On the range of L_i, S is unbiased; off it, nothing is sent."""
-    n, near = 3000, 1e-4 if precision is SINGLE else 1e-7
-    one = spd(1, 6, seed=1, rank=4, shared=0.0)
+    n, near = 2000, 1e-4 if precision is SINGLE else 1e-7
+    one = spd(1, 6, seed=1, rank=3, shared=0.0)
     one[0, :, 2] = one[0, 2, :] = 0  # a feature that no sample has
     compressor, _ = prepared(smooth(inner), np.repeat(one, n, axis=0), precision, shared=0.0)
     root, inverse = roots_of(compressor)[0], compressor._inverses[0]
+    assert np.array_equal(root, root.T)
     projector = np.linalg.pinv(one[0]) @ one[0]
     np.testing.assert_allclose(root @ inverse, projector, atol=near)
     v = one[0] @ vectors(1, 6)[0]
     c = compressor.compress(np.tile(v, (n, 1)), draw(n)).decoded()
     assert not biased(c, root @ (inverse @ v), compressor.omega)
-    np.testing.assert_allclose(root @ (inverse @ v), v, atol=near)
     assert not exceeds(errors(c, v), compressor.omega, limit(6))
-    assert np.isfinite(compressor.omega) and np.isfinite(compressor.cal_L_max)
     values = np.linalg.eigvalsh(one[0])
     least = values[values > 1e-9 * values[-1]][0]
     assert compressor.omega == pytest.approx(compressor.cal_L_max / least, rel=1e-2)
@@ -147,72 +129,39 @@ def test_singular_matrices(inner, precision):
     assert not compressor.compress(np.tile(none, (n, 1)), draw(n)).decoded().any()
 
 
-def test_square_roots():
-    for wire in (np.dtype("f4"), np.dtype("f8")):
-        for L in (spd(1, 9)[0], spd(1, 9, rank=3, shared=0.0)[0], np.zeros((4, 4))):
-            full = MatrixRoot(len(L), wire, wire)
-            root = full.numbers(L).reshape(L.shape)
-            assert np.array_equal(root, root.T)
-            np.testing.assert_allclose(root @ root, L, atol=1e-12 * (1 + np.abs(L).max()))
-            inverse, least = full.inverse(root.astype(wire))
-            expected = np.linalg.pinv(root, rcond=np.sqrt(cut_off(len(L), wire)))
-            size = len(L) * 1e2 * np.finfo(wire).eps * (1 + np.abs(expected).max())
-            np.testing.assert_allclose(inverse, expected, atol=size)
-            values = np.linalg.eigvalsh(L)
-            kept = values[values > 1e-9 * max(values[-1], 1e-300)] if values[-1] > 0 else []
-            if len(kept):
-                assert least == pytest.approx(kept[0], rel=1e-3)
-            else:
-                assert least == 0
+def test_nothing_is_sent_where_all_matrices_are_zero():
+    zeros = np.zeros((2, 4, 4))
+    compressor, _ = prepared(smooth({"name": "quant-plus", "beta": 4.0}), zeros, shared=0.0)
+    assert compressor.omega == compressor.cal_L_max == 0
+    assert not compressor.compress(vectors(2, 4), draw(2)).decoded().any()
 
 
-@pytest.mark.parametrize("rank", [1, 3, 7])
-def test_low_rank_over_approximation(rank):
-    """SAQ, A.3: sum (lambda_k - l) u_k u_k^T + l I, l = lambda_{r+1}, from r d + 1 values."""
-    L = spd(2, 8)
-    compressor, star = prepared(smooth({"name": "qsgd", "s": 1}, rank=rank), L, DOUBLE)
-    assert star.ledger.totals["bits_up"] == 2 * 64 * (8 * rank + 1)
+@pytest.mark.parametrize(
+    "keys", [{"rank": 1}, {"rank": 3}, {"rank": 7}, {"approximation": "diagonal"}], ids=str
+)
+def test_over_approximations(keys):
+    """SAQ, A.3: sum (lambda_k - l) u_k u_k^T + l I, l = lambda_{r+1}; and Diag(sum_k |L_jk|)."""
+    L, quant = spd(2, 8), {"name": "quant-plus", "beta": 4.0}
+    compressor, _ = prepared(smooth(quant, **keys), L, DOUBLE)
     for root, matrix in zip(roots_of(compressor), L, strict=True):
         values, u = np.linalg.eigh(matrix)
-        tail = values[::-1][rank]
-        expected = (u * np.where(values > tail, values, tail)) @ u.T
-        np.testing.assert_allclose(root @ root, expected, rtol=1e-10, atol=1e-10)
-        assert np.linalg.eigvalsh(root @ root - matrix)[0] > -1e-10
-    exact, _ = prepared(smooth({"name": "qsgd", "s": 1}), L, DOUBLE)
+        tail = values[::-1][keys.get("rank", 0)]
+        made, expected = root @ root, (u * np.where(values > tail, values, tail)) @ u.T
+        if "rank" not in keys:
+            made, expected = np.diag(root**2), np.diag([sum(map(abs, row)) for row in matrix])
+        np.testing.assert_allclose(made, expected, rtol=1e-10, atol=1e-10)
+        assert np.linalg.eigvalsh(made - matrix)[0] > -1e-10
+    exact, _ = prepared(smooth(quant), L, DOUBLE)
     assert compressor.cal_L_max >= exact.cal_L_max
-
-
-@pytest.mark.parametrize("precision", [SINGLE, DOUBLE], ids=str)
-def test_diagonal_over_approximation(precision):
-    """SAQ, A.3: D = Diag(sum_k |L_jk|) >= L, from d values, as much as one gradient."""
-    L = spd(3, 8)
-    quant = {"name": "quant-plus", "beta": 4.0}
-    compressor, star = prepared(smooth(quant, approximation="diagonal"), L, precision)
-    assert star.ledger.totals["bits_up"] == 3 * precision.bits * (8 + 8)  # and 8 steps
-    near = 1e-6 if precision is SINGLE else 1e-14
-    rng = np.random.default_rng(0)
-    for root, matrix in zip(roots_of(compressor), L, strict=True):
-        D = np.array([sum(abs(x) for x in row) for row in matrix])
-        np.testing.assert_allclose(root**2, D, rtol=near)
-        assert np.linalg.eigvalsh(np.diag(root**2) - matrix)[0] > -near * D.max()
-        for _ in range(20):  # s^{-1} |L| s is another diagonal matrix above L
-            s = np.exp(0.3 * rng.standard_normal(8))
-            other = np.abs(matrix) @ s / s
-            assert np.linalg.eigvalsh(np.diag(other) - matrix)[0] > -1e-12
-            assert other.sum() > D.sum()
-    exact, _ = prepared(smooth(quant), L, precision)
-    assert compressor.cal_L_max > exact.cal_L_max
-    assert compressor.inner.h.rows.shape == (3, 8)
 
 
 @pytest.mark.parametrize(
     ("inner", "omega"),
     [  # Diag(L_i) has equal entries, so steps and probabilities are the uniform ones
-        ({"name": "quant-plus", "beta": 2.0}, min(9 / 2.0**2, 3 / 2.0)),
         ({"name": "block-quant-plus", "blocks": 1, "beta": 5.0}, 3**0.5 * (3**0.5 + 19**0.5) / 8),
         ({"name": "rand-tau-plus", "tau": 1.0}, 3.0 - 1),
     ],
-    ids=lambda x: x["name"] if isinstance(x, dict) else "",
+    ids=str,
 )
 def test_quadratics_whose_shared_part_is_negative(inner, omega):
     """L_i = t T + c I with c < 0: n mu is n lambda, not n c, and all coordinates are sent."""
@@ -248,9 +197,6 @@ def test_the_baselines_of_the_paper_are_the_defaults(d, n, s):
     assert plain.omega == min(d / s**2, d**0.5 / s)
     assert blocks.form(draw(2)).norms == min(n, d)
     plus = make({"name": "block-quant-plus"}).bind(d, n, SINGLE)
-    assert plus.form(draw(2)).norms == min(n, d)
-    h = 1 / plus.form(draw(2)).s_by_worker
-    sizes = np.diff(plus.starts)
-    steps = h.reshape(-1)[plus.starts[:-1]]
-    spent = (1 / steps**2 + np.sqrt(sizes) / steps).sum() + sizes.size
-    assert spent == pytest.approx(d / n + sizes.size)
+    sizes, s = np.diff(plus.starts), plus.form(draw(2)).s_by_worker.ravel()[plus.starts[:-1]]
+    assert sizes.size == min(n, d)
+    assert (s**2 + np.sqrt(sizes) * s).sum() == pytest.approx(d / n)

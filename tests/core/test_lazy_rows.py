@@ -7,19 +7,11 @@ from mpisim.core import lazy_rows as vectors
 from mpisim.problems import PROBLEMS
 from tests.helpers import run_tables, some_of
 
-COMPRESSORS = [
-    {"name": "permk"},
-    {"name": "permk", "groups": 2},
-    {"name": "block-permutation", "blocks": 3},
-    {"name": "randk", "k": 4},
-    {"name": "bernoulli", "p": 0.4},
-    {"name": "topk", "k": 4},
-    {"name": "topk", "k": 17},
-    {"name": "qsgd", "s": 5},
-    {"name": "compose", "outer": {"name": "permk"}, "inner": {"name": "natural"}},
-]
-
-
+PERMK = {"name": "permk"}
+COMPRESSORS = [PERMK, PERMK | {"groups": 2}, {"name": "block-permutation", "blocks": 3}]
+COMPRESSORS += [{"name": "randk", "k": 4}, {"name": "topk", "k": 4}, {"name": "topk", "k": 17}]
+COMPRESSORS += [{"name": "bernoulli", "p": 0.4}, {"name": "qsgd", "s": 5}]
+COMPRESSORS += [{"name": "compose", "outer": PERMK, "inner": {"name": "natural"}}]
 METHODS = [
     ({"name": "marina", "p": 0.3}, COMPRESSORS),
     ({"name": "ef21"}, [{"name": "topk", "k": 2}, {"name": "topk", "k": 17}]),

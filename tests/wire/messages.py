@@ -129,6 +129,12 @@ def contents(message: Message) -> dict[str, bytes]:
     return result
 
 
+def received(message: Message) -> Message:
+    """What the receiver decodes."""
+    packed = message.encode()
+    return message.form.decode(packed.data, packed.sizes)
+
+
 def refused(form: Form, bits: str, match: str) -> None:
     """These bits are no message of a worker."""
     data = np.frombuffer(string_elias.to_bytes(bits), np.uint8)

@@ -59,12 +59,7 @@ def levels(bits: str, d: int) -> list[int]:
     return out
 
 
-def pad(bits: str) -> str:
-    """With ones up to a whole byte."""
-    return bits + "1" * (-len(bits) % 8)
-
-
 def to_bytes(bits: str) -> bytes:
-    """Eight bits a byte, the first one highest."""
-    bits = pad(bits)
+    """Eight bits a byte, the first one highest, and ones up to a whole byte."""
+    bits += "1" * (-len(bits) % 8)
     return bytes(int(bits[i : i + 8], 2) for i in range(0, len(bits), 8))
