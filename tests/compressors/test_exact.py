@@ -1,7 +1,7 @@
 """Moments by enumerating every outcome of the random draw, and the deterministic maps."""
 
-from itertools import pairwise, product
-from math import sqrt
+from itertools import combinations, pairwise, product
+from math import comb, sqrt
 
 import numpy as np
 import pytest
@@ -18,6 +18,18 @@ from tests.wire.messages import received
 
 def variance(c, v, weights=None):
     return np.average(((c - v) ** 2).sum(axis=1), weights=weights) / (v**2).sum()
+
+
+@pytest.mark.parametrize(("d", "k"), [(1, 1), (5, 1), (5, 2), (6, 4), (4, 4)])
+def test_randk_over_all_subsets(d, k):
+    v = np.random.default_rng(d).standard_normal(d)
+    compressor = make({"name": "randk", "k": k}).bind(d, 1, DOUBLE)
+    outcomes = chosen(list(combinations(range(d), k)))
+    c = compressor.compress(np.tile(v, (outcomes.workers, 1)), outcomes).decoded()
+    assert len(c) == comb(d, k)
+    np.testing.assert_allclose(c.mean(axis=0), v, rtol=1e-13)
+    assert variance(c, v) == pytest.approx(compressor.omega, abs=1e-12)
+    assert compressor.omega == d / k - 1 and compressor.density == k
 
 
 def worst_for_the_infinity_norm(d, s):

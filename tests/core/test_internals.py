@@ -1,22 +1,40 @@
-"""Kernels on the disk, the facts of the processor, and the imports of a module.
+"""Interfaces of Numba, llvmlite and NumPy beyond their documents, and kernels on the disk.
 
-They rely on more of Numba, llvmlite and NumPy than is documented. For a version beyond the bounds
-of setup.cfg, mend `mpisim/core/numerics`, run these tests and raise the bound.
+A failure names the library and its version. If the installed version is beyond the bounds of
+setup.cfg, mend `mpisim/core/numerics`, run these tests and raise the bound.
 """
 
 import importlib
 import json
 import os
+import pkgutil
 import random
 import sys
+from configparser import ConfigParser
+from importlib.metadata import version
 
 import pytest
 from numba import njit
+from packaging.specifiers import SpecifierSet
 
 from mpisim.core import imports, terminal
 from mpisim.core.numerics import kernel_cache, processor
-from tests.comm.jobs import ended, python
+from tests.comm.jobs import ROOT, ended, python
 
+INTERNALS = {
+    "numba": """
+        numba.core.cgutils:create_struct_proxy numba.core.codegen:get_host_cpu_features
+        numba.core.config:CPU_NAME numba.core.config:CPU_FEATURES
+        numba.core.dispatcher:Dispatcher numba.core.event:Listener numba.core.event:install_listener
+        numba.core.errors:TypingError numba.np.arraymath numba.np.linalg:ensure_blas
+        numba.extending:intrinsic numba.extending:models.PrimitiveModel""",
+    "llvmlite": """
+        llvmlite.binding:get_host_cpu_name llvmlite.ir:VectorType llvmlite.ir:Undefined
+        llvmlite.ir:IRBuilder.shuffle_vector llvmlite.ir:Module.declare_intrinsic""",
+    "numpy": """
+        numpy._core._multiarray_umath:__cpu_features__
+        numpy._core._multiarray_umath:__cpu_dispatch__""",
+}
 EDITED = """
 import sys
 from pathlib import Path
@@ -33,6 +51,7 @@ print(caller.g(1), sum(caller.g.stats.cache_hits.values()))
 CALLED = "from numba import njit\n@njit\ndef f(x):\n    return x + {number}\n"
 CALLER = """
 from numba import njit
+from packaging.specifiers import SpecifierSet
 from mpisim.core.called import f
 from mpisim.core.constant import C
 
@@ -40,6 +59,24 @@ from mpisim.core.constant import C
 def g(x):
     return f(x) + C
 """
+
+
+@pytest.mark.parametrize("library", INTERNALS)
+def test_internals_of_a_library(library):
+    for name in INTERNALS[library].split():
+        try:
+            pkgutil.resolve_name(name)
+        except (ImportError, AttributeError):
+            pytest.fail(f"{library} {version(library)} has no {name}")
+
+
+@pytest.mark.parametrize("library", ["numba", "numpy"])
+def test_the_installed_version_is_within_the_bounds(library):
+    config = ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    lines = config["options"]["install_requires"].split("\n")
+    bounds = next(line.removeprefix(f"{library} ") for line in lines if line.startswith(library))
+    assert "<" in bounds and version(library) in SpecifierSet(bounds), f"{library} {bounds}"
 
 
 def test_no_kernel_runs_with_a_function_that_was_edited(tmp_path, monkeypatch):
@@ -105,10 +142,8 @@ def cached(tmp_path, monkeypatch):
 def test_a_ufunc_of_a_plugin_is_kept_too(tmp_path, monkeypatch):
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     (tmp_path / "halves.py").write_text(UFUNC)
-    code, written = (
-        "import sys; sys.path[:0] = sys.argv[1:]; import halves; print(halves.half(3))",
-        [],
-    )
+    code = "import sys; sys.path[:0] = sys.argv[1:]; import halves; print(halves.half(3))"
+    written = []
     for _ in range(2):  # then from the disk
         assert python(code, str(tmp_path)) == "1.5\n"
         written.append(file_of(tmp_path).stat().st_ino)
