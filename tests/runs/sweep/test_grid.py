@@ -5,7 +5,6 @@ import os
 import signal
 from itertools import product
 from math import inf
-from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,6 @@ def steps(points):
 def test_the_product_of_all_dimensions(tmp_path):
     sweep = """
     problem.data = ["a", "b"]
-    run.seed = [1, 2, 3]
     compressor.inner.k = [4, 5]
     [[sweep.methods]]
     method = { name = "marina", p = 0.5 }
@@ -39,14 +37,17 @@ def test_the_product_of_all_dimensions(tmp_path):
     """
     folder, points = read(write(tmp_path, sweep), [])
     assert folder == Path("logs/grid")
-    result = [
-        ((m["name"], c["name"]), problem["data"], run["seed"], c["inner"]["k"])
-        for m, c, problem, run in map(itemgetter("method", "compressor", "problem", "run"), points)
+    pairs = {"marina": ({"p": 0.5}, "randk"), "diana": ({}, "qsgd")}
+    expected = [
+        {
+            "problem": {"name": "nonconvex-loss", "data": data, "workers": 3},
+            "method": {"name": method, "stepsize": "theory"} | more,
+            "compressor": {"name": compressor, "k": 10, "inner": {"k": k}},
+            "run": {"rounds": 12},
+        }
+        for (method, (more, compressor)), data, k in product(pairs.items(), "ab", (4, 5))
     ]
-    pairs = [("marina", "randk"), ("diana", "qsgd")]
-    assert sorted(result) == sorted(product(pairs, "ab", (1, 2, 3), (4, 5)))
-    assert all(p["run"]["rounds"] == 12 and p["compressor"]["k"] == 10 for p in points)
-    assert all(("p" in p["method"]) == (p["method"]["name"] == "marina") for p in points)
+    assert sorted(points, key=str) == sorted(expected, key=str)
 
 
 def test_multiples_are_of_theory_steps_only(tmp_path):
@@ -69,9 +70,8 @@ def test_settings_win_over_the_file_at_every_point(tmp_path):
     _, points = read(file, ["run.rounds=5", "sweep.run.seed=[7, 8, 9]", "method.stepsize=3"])
     assert [p["run"] for p in points] == [{"rounds": 5, "seed": s} for s in (7, 8, 9)]
     assert steps(points) == [3.0] * 3
-    _, points = read(file, ["run.seed=4", "sweep.folder=elsewhere"])
-    assert [p["run"]["seed"] for p in points] == [4, 4]
-    assert read(file, ["sweep.folder=elsewhere"])[0] == Path("elsewhere")
+    folder, points = read(file, ["run.seed=4", "sweep.folder=elsewhere"])
+    assert [p["run"]["seed"] for p in points] == [4, 4] and folder == Path("elsewhere")
 
 
 REFUSED = Path(__file__).with_name("refused.txt").read_text(encoding="utf-8").splitlines()[1:]
@@ -86,14 +86,24 @@ def test_bad_tables_are_one_line(case, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "all_points", "first", "second", "given"),
+    ("name", "all_points", "first", "second", "expected", "given"),
     [
-        ("multiples", "[1]", "[2, 4]", "", [{"theory": 8.0}]),
-        ("seeds", "[1, 2]", "", "[5]", [8]),
-        ("steps", "[0.5]\nmultiples = [2, 4]", "[1, 2]", "", [8.0]),  # numbers have no multiples
+        (
+            "multiples",
+            "[1]",
+            "[2, 4]",
+            "",
+            [{"theory": 2.0}, {"theory": 4.0}, "theory"],
+            {"theory": 8.0},
+        ),
+        ("seeds", "[1, 2]", "", "[5]", [1, 2, 5], 8),
+        # numbers have no multiples
+        ("steps", "[0.5]\nmultiples = [2, 4]", "[1, 2]", "", [1.0, 2.0, 0.5], 8.0),
     ],
 )
-def test_an_alternative_may_have_another_list(name, all_points, first, second, given, tmp_path):
+def test_an_alternative_may_have_another_list(
+    name, all_points, first, second, expected, given, tmp_path
+):
     lists = [f"{name} = {values}" if values else "" for values in (first, second)]
     pairs = (f"[[sweep.pairs]]\ncompressor = {{ k = {k} }}\n{lists[k - 1]}\n" for k in (1, 2))
     sweep = f"{name} = {all_points}\n" + "".join(pairs)
@@ -103,10 +113,8 @@ def test_an_alternative_may_have_another_list(name, all_points, first, second, g
         points = read(write(tmp_path, sweep), list(settings))[1]
         return [(p["compressor"]["k"], p[table][key]) for p in points]
 
-    expected = {"seeds": [(1, 1), (1, 2), (2, 5)], "steps": [(1, 1.0), (1, 2.0), (2, 0.5)]}
-    expected["multiples"] = [(1, {"theory": 2.0}), (1, {"theory": 4.0}), (2, "theory")]
-    assert result() == expected[name]
-    assert result(f"sweep.{name}=[8]") == [(k, value) for k in (1, 2) for value in given]
+    assert result() == list(zip((1, 1, 2), expected, strict=True))
+    assert result(f"sweep.{name}=[8]") == [(1, given), (2, given)]
     sweep = sweep.replace(first or second, "[-1]")
     with pytest.raises(InputError, match=rf"sweep\.pairs, number [12]\.{name}: \[-1\]"):
         result()
@@ -154,12 +162,9 @@ def test_the_memory_of_a_point_is_that_of_its_vectors_or_matrices(tmp_path):
 @pytest.mark.parametrize(
     ("needed", "groups", "free", "most"),
     [
-        ([1, 1, 1], 2, 2, [inf, inf]),
         ([1, 1, 9], 2, 10, [inf, inf]),  # the largest two fit
         ([9, 9, 1], 2, 10, [inf, 1]),  # one big point at a time; small ones beside it
-        ([9, 9, 1], 3, 36, [inf, inf, inf]),
         ([9, 9, 9, 9], 4, 24, [inf, 5, 5, 5]),
-        ([4, 4, 4, 4], 4, 15, [inf, 11 / 3, 11 / 3, 11 / 3]),
         ([9, 9], 2, 5, [inf, 0]),  # one at least, whatever is free
         ([0, 0], 2, 0, [inf, inf]),  # nothing is known
         ([], 2, 0, [inf, inf]),
@@ -233,26 +238,12 @@ def test_points_take_as_long_as_those_of_their_size():
     assert pace.left(10.0) == ", about 7.5 s left"  # runs of 10 and of 5 s
 
 
-@pytest.fixture
-def follow(tmp_path):
-    """A board of points with the sizes given, read at the times given; its claims and stream."""
-    with new_claims(tmp_path) as claims:
-
-        def make(several, clock):
-            times, stream = iter(clock), io.StringIO()
-            lines, left = PointLines(several), [p for p in several if not p.status]
-            board = Board(
-                *(tmp_path, left, claims, lines, "", True, stream), clock=lambda: next(times)
-            )
-            return board, claims, stream
-
-        yield make
-
-
-def test_one_line_of_progress(tmp_path, capsys, follow):
-    several = points(8, 1, 1, 2, 0)
+def test_one_line_of_progress(tmp_path, capsys, claims):
+    several, stream = points(8, 1, 1, 2, 0), io.StringIO()
     several[4].end(Outcome("skipped", "no"))
-    board, claims, stream = follow(several, [100.0, 101.0, 111.0])
+    times = iter([100.0, 101.0, 111.0])
+    how = claims, PointLines(several), "", True, stream
+    board = Board(tmp_path, several[:4], *how, clock=lambda: next(times))
     claims.take(0)
     claims.take(1)
     board.update()
