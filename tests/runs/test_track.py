@@ -8,11 +8,11 @@ import pytest
 import mpisim
 from mpisim.core import terminal
 from mpisim.runs.progress import ERASE_LINE, Progress, StatusLine, duration
-from tests.helpers import settings, table
+from tests.helpers import table
+from tests.runs.support import GD
 
-EXPERIMENT = table({"name": "gd", "stepsize": 0.1}, rounds=5) | {
-    "problem": {"name": "quadratic", "dimension": 4, "workers": 2}
-}
+QUADRATIC = {"name": "quadratic", "dimension": 4, "workers": 2}
+EXPERIMENT = table(GD, rounds=5) | {"problem": QUADRATIC}
 
 
 class Calls:
@@ -45,7 +45,8 @@ TRACKERS = {  # the module, and the functions that get a row or a value, and the
 def test_a_tracker_gets_every_row_and_the_end(kind, monkeypatch):
     tool, rows, (module, log, end) = Calls(), {}, TRACKERS[kind]
     monkeypatch.setitem(sys.modules, module, tool)
-    result = mpisim.run(mpisim.Experiment.from_dict(EXPERIMENT), track=kind)
+    monkeypatch.setenv("WANDB_PROJECT", "mine")
+    result = mpisim.run(EXPERIMENT, track=kind)
     for words, named in tool.of(log):
         if kind == "tensorboard":
             name, value, k = words
@@ -56,47 +57,34 @@ def test_a_tracker_gets_every_row_and_the_end(kind, monkeypatch):
     for name in ("loss", "bits_up", "time_compute"):
         assert [row[name] for row in rows.values()] == result.rows[name].tolist()
     assert len(tool.of(end)) == 1 and "quadratic" in str(tool.calls[:3])
-
-
-def test_wandb_shows_the_project_of_its_variable(monkeypatch):
-    tool = Calls()
-    monkeypatch.setitem(sys.modules, "wandb", tool)
-    for name in ("mpisim", "mine"):
-        mpisim.run(EXPERIMENT, track="wandb")
-        assert tool.of("init")[-1][1]["project"] == name
-        monkeypatch.setenv("WANDB_PROJECT", "mine")
+    assert all(named["project"] == "mine" for _, named in tool.of("init"))
 
 
 @pytest.mark.parametrize("failing", ["init", "log", "finish"])
 def test_a_tracker_that_fails_does_not_end_the_run(failing, monkeypatch, capsys):
     tool = Calls([failing])
     monkeypatch.setitem(sys.modules, "wandb", tool)
-    result = mpisim.run(mpisim.Experiment.from_dict(EXPERIMENT), track="wandb")
+    result = mpisim.run(EXPERIMENT, track="wandb")
     assert result.status == "done" and len(result.rows["round"]) == 6
     output = capsys.readouterr().err
     assert output == "mpisim: --track wandb: stopped: no network; the run goes on\n"
     assert len(tool.of(failing)) == 1  # it is left alone then
 
 
-def test_without_the_library_there_is_one_line_and_no_log(tmp_path, monkeypatch, command):
-    monkeypatch.setitem(sys.modules, "mlflow", None)
-    log = tmp_path / "log.h5"
-    gd = "method={ name = 'gd', stepsize = 0.1 }"
-    words = settings("problem={ name = 'quadratic', dimension = 4 }", gd, "run.rounds=3")
-    line = command("run", *words, "--track", "mlflow", "--out", log, code=2)
-    assert line.endswith("mlflow needs mlflow: pip install 'mpisim[mlflow]'\n")
-    assert not log.exists()
-    with pytest.raises(mpisim.InputError, match="'tensorbored'; did you mean 'tensorboard'"):
-        mpisim.run(mpisim.Experiment.from_dict(EXPERIMENT), track="tensorbored")
-
-
-def test_a_run_that_does_not_start_is_shown_by_no_tracker(tmp_path, monkeypatch):
-    tool, log = Calls(), tmp_path / "log.h5"
+def test_a_run_that_cannot_start_is_shown_by_no_tracker(log, monkeypatch):
+    tool = Calls()
     monkeypatch.setitem(sys.modules, "wandb", tool)
-    mpisim.run(EXPERIMENT, log=log)
-    with pytest.raises(mpisim.InputError, match="exists already"):
-        mpisim.run(EXPERIMENT, log=log, track="wandb")
-    assert tool.calls == []
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    for kind, message in (
+        ("mlflow", r"mlflow needs mlflow: pip install 'mpisim\[mlflow\]'$"),
+        ("tensorbored", "'tensorbored'; did you mean 'tensorboard'"),
+        ("wandb", "exists already"),
+    ):
+        if kind == "wandb":
+            mpisim.run(EXPERIMENT, log=log)
+        with pytest.raises(mpisim.InputError, match=message):
+            mpisim.run(EXPERIMENT, log=log, track=kind)
+        assert log.exists() == (kind == "wandb") and tool.calls == []
 
 
 class Terminal(io.StringIO):
@@ -104,15 +92,14 @@ class Terminal(io.StringIO):
         return True
 
 
-def drive(stream, seconds, step, rounds, **options):
+def drive(stream, seconds, step, rounds):
     """A run that logs a round every ``step`` seconds; returns the times at which it wrote."""
     now, written = 100.0, []
-    progress = Progress(rounds, stream, clock=lambda: now, **options)
+    progress = Progress(rounds, stream, clock=lambda: now)
     for k in range(int(seconds / step) + 1):
-        now = 100.0 + k * step
-        before = len(stream.getvalue())
+        now, before = 100.0 + k * step, stream.tell()
         progress.update(k, 0.5, 1e-3, 320.0 * k)
-        if len(stream.getvalue()) > before:
+        if stream.tell() > before:
             written.append(now - 100.0)
     return progress, written
 
@@ -124,9 +111,8 @@ def test_batch_log_gets_few_lines():
     progress.close("done")
     lines = stream.getvalue().splitlines()
     assert len(lines) == 10 and "\r" not in stream.getvalue() and "\x1b" not in stream.getvalue()
-    assert lines[0] == (
-        "round 20/1000 (2%), 2/s, 8 min 10 s left, f 0.5, |grad f|^2 1.00e-03, 6.4 kbit/worker"
-    )
+    begin = "round 20/1000 (2%), 2/s, 8 min 10 s left, f 0.5, |grad f|^2 1.00e-03, 6.4 kbit/worker"
+    assert lines[0] == begin
     assert lines[-1].startswith("done: round 800 of 1000 in 6 min 40 s (2 rounds/s), f 0.5")
 
 
