@@ -15,7 +15,7 @@ from mpisim.runs.sweep.executor import _require_shared, limits
 from mpisim.runs.sweep.grid import read
 from mpisim.runs.sweep.plan import plan
 from mpisim.runs.sweep.points import Claims, Outcome, Point, new_claims, read_summary
-from mpisim.runs.sweep.progress import Board, Pace, PointLines
+from mpisim.runs.sweep.progress import Board, PointLines
 from mpisim.runs.sweep.runner import Watch, choose
 from tests.helpers import table
 from tests.runs.sweep.support import write
@@ -58,9 +58,6 @@ def test_multiples_are_of_theory_steps_only(tmp_path):
     [[sweep.methods]]
     method = { name = "ef", stepsize = 1 }
     """
-    own = "steps = [0.1, 1]\n[[sweep.a]]\nmultiples = [2]\n[[sweep.a]]\ncompressor = { k = 5 }"
-    assert steps(read(write(tmp_path, own), [])[1]) == [{"theory": 2.0}, 0.1, 1.0]
-    assert steps(read(write(tmp_path, own), ["sweep.steps=[7]"])[1]) == [7.0, 7.0]
     _, points = read(write(tmp_path, sweep), [])
     assert steps(points) == [{"theory": 0.5}, "theory", {"theory": 4.0}, 1.0]
 
@@ -187,19 +184,16 @@ def test_a_point_is_claimed_once(tmp_path):
     killed.mkdir()
     (killed / "3.taken").touch()
     with new_claims(tmp_path) as claims:
-        assert not killed.exists()
+        assert not killed.exists() and claims.taken() == set()
         other = Claims(claims.folder)
-        assert claims.taken() == set()
         assert claims.take(3) and not other.take(3) and other.take(12)
         assert claims.taken() == {3, 12}
         other.end(12, Outcome("skipped", "no data", 1.5))
         assert claims.ended(()) == {12: ("skipped", "no data", 1.5, False, "")}
-        assert claims.ended({12}) == {} and claims.stopped() == 0
-        other.stop("interrupted")
-        assert claims.stopped() == signal.SIGINT
+        assert claims.ended({12}) == {}
         with new_claims(tmp_path) as of_another_sweep:
             assert of_another_sweep.take(3) and claims.folder.is_dir()
-    assert not any(tmp_path.iterdir()) and not other.folder.is_dir()
+    assert not any(tmp_path.iterdir())
     with pytest.raises(OutputError, match=r"side-by-side-\w+: cannot be used: No such file"):
         claims.take(4)
 
@@ -225,17 +219,6 @@ def test_a_group_stops_with_the_others(parent, also, stop, number, claims):
     if stop:
         claims.stop(stop)
     assert Watch(claims, lambda: also, parent)() == number
-
-
-def test_points_take_as_long_as_those_of_their_size():
-    """Size 100 in 10 s, size 1 in 5 s: not 1/100 of it. Two at a time, so half of what is left."""
-    pace = Pace(points(100, 1, 1, 100, 1))
-    assert pace.left(1.0) == ""
-    pace.ran(0, 10.0)
-    assert pace.left(5.0) == ", about 5.2 s left"  # 100 took 5 s, 103 are left
-    pace.ran(1, 4.0)
-    pace.ran(2, 6.0)
-    assert pace.left(10.0) == ", about 7.5 s left"  # runs of 10 and of 5 s
 
 
 def test_one_line_of_progress(tmp_path, capsys, claims):
