@@ -2,77 +2,29 @@
 
 import gc
 import weakref
-from contextlib import suppress
-from random import Random
 
 import numpy as np
 import pytest
 from numba import njit
-from numba.core.caching import FunctionCache
 
 import mpisim
 from mpisim.comm import clock as phases
 from mpisim.compressors.base import Identity
 from mpisim.core.errors import InputError
-from mpisim.methods.method_table import METHODS, needs_compressor
 from mpisim.runs import rehearsal
 from mpisim.runs.experiment import parse
 from mpisim.runs.rehearsal import Rehearsal, rehearse
 from mpisim.runs.setup import Setup
-from tests.compressors.cases import CASES
 from tests.helpers import before_row, set_up, some_of, table
-from tests.problems.support import SMALL
 from tests.problems.test_base import Bowls
-from tests.resumes import KEYS, SMOOTH
+from tests.resumes import SMOOTH
 from tests.runs.support import GD, run_afresh
-
-COMPRESSORS = [case.table for case in CASES] + [SMOOTH, {"name": "topk", "k": 20}]
-PROBLEMS = "nonconvex-loss", "quadratic", "autoencoder", "logistic"
-
-
-LOADED: dict = {}  # kernels that a test has loaded
-
-
-@pytest.fixture(autouse=True)
-def loaded_once(monkeypatch):
-    """Loading a kernel again takes no time, but the clock notices it as before."""
-    load = FunctionCache.load_overload
-
-    def remember(self, signature, context):
-        key = self._py_func, signature
-        result = LOADED.get(key) or load(self, signature, context)
-        return LOADED.setdefault(key, result) if result else None
-
-    monkeypatch.setattr(FunctionCache, "load_overload", remember)
-
-
-def experiments(method: str, random: Random):
-    """With each compressor and problem, in an order that is drawn."""
-    keys = {"name": method, "stepsize": 0.01} | KEYS.get(method, {})
-    several = random.sample(COMPRESSORS, len(COMPRESSORS))
-    compressors = several if needs_compressor(method) else [None]
-    for compressor in compressors:
-        tables = table(keys, compressor, workers=5, rounds=17, log_every=3)
-        name = random.choice(PROBLEMS)
-        yield tables | {"problem": {"name": name, "workers": 5} | SMALL[name]}
-
-
-@some_of(5, method=METHODS)
-def test_all_kernels_are_there_when_the_clock_starts(method, seed):
-    """With the first three compressors that it accepts."""
-    tried = 0
-    for tables in experiments(method, Random(f"{method} {seed}")):
-        with suppress(InputError):
-            assert run_afresh(parse(tables))[0].clock.seconds[phases.COMPILE] == 0, tables
-            tried += 1
-        if tried == 3:
-            break
 
 
 def test_without_the_rehearsal_kernels_are_loaded_on_the_way(monkeypatch):
-    """Else the test above could not fail."""
+    """Else `test_no_module_and_no_kernel_is_missing` could not fail."""
     monkeypatch.setattr("mpisim.runs.loop.rehearse", lambda setup: None)
-    tables = table({"name": "ef21", "stepsize": 0.1}, {"name": "topk", "k": 20})
+    tables = table(GD | {"name": "ef21"}, {"name": "topk", "k": 20})
     assert run_afresh(parse(tables))[0].clock.seconds[phases.COMPILE] > 0
 
 
