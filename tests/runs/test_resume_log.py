@@ -5,7 +5,6 @@ import fcntl
 import os
 import shutil
 import socket
-import stat
 
 import h5py
 import pytest
@@ -183,34 +182,6 @@ def test_killed_between_the_last_log_and_the_end_of_the_journal(full, log, monke
     assert log.read_bytes() == content
     run_tables(tables(), log, resume=True)
     assert differences(full, log) == [] and not journal.path_for(log).exists()
-
-
-def test_rows_are_synced_before_the_checkpoint_that_relies_on_them(full, log, monkeypatch):
-    """At each checkpoint, a copy of what is synced of the journal is enough to go on."""
-    synced, parts = {}, []
-    fsync, save = os.fsync, checkpoint.save
-
-    def remember(descriptor):
-        fsync(descriptor)
-        status = os.fstat(descriptor)
-        if stat.S_ISREG(status.st_mode):
-            synced[status.st_ino] = os.pread(descriptor, status.st_size, 0)
-
-    def save_and_keep(path, identity, state, mark, keep=True):
-        save(path, identity, state, mark, keep)
-        if state:
-            parts.append(part := log.with_name(f"{state['round']}.h5"))
-            journal.path_for(part).write_bytes(synced[journal.path_for(log).stat().st_ino])
-            shutil.copy(path, checkpoint.path_for(part))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", remember)
-        patch.setattr(checkpoint, "save", save_and_keep)
-        killed(monkeypatch, log)
-    assert [part.stem for part in parts] == ["13", "20"]
-    for part in parts:
-        run_tables(tables(), part, resume=True)
-        assert differences(full, part) == []
 
 
 HOLDER = rf"{socket.gethostname()}, pid {os.getpid()}"
