@@ -201,8 +201,8 @@ def test_a_metric_keeps_what_it_declares(log_every, log):
             return np.array([self.g, self.count[0], rows[-1]])
 
     def named(rounds):
-        run = {"columns": ["largest"], "log_every": log_every}
-        return table(GD | {"name": "ef21"}, {"name": "topk", "k": 9}, rounds=rounds, **run)
+        run = {"rounds": rounds, "columns": ["largest"], "log_every": log_every}
+        return table(GD | {"name": "ef21"}, {"name": "topk", "k": 9}, **run)
 
     assert in_two_parts(log, named) == []
     result = columns(log)
