@@ -17,8 +17,11 @@ from mpisim.analysis.tune import best
 from mpisim.cli import main
 from mpisim.comm.clock import Clock
 from mpisim.core.errors import Diverged
+from mpisim.runs import ctrl_c
 from mpisim.runs.loop import Poll
 from mpisim.runs.stop import StopSignals
+from mpisim.testing.new import create
+from mpisim.testing.runs import LAST
 from tests.comm.jobs import HANG_SECONDS
 from tests.helpers import attributes, before_row, columns, forged, run_tables, some_of, table
 from tests.resumes import differences
@@ -54,6 +57,15 @@ def test_a_signal_too_late_for_a_run_goes_to_the_script(log, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         mpisim.run(tomllib.loads(BASE), log=log)
     assert attributes(log)["status"] == "done"
+
+
+@pytest.mark.parametrize("at", [1, LAST])
+def test_a_signal_ends_mpisim_check(at, tmp_path, monkeypatch, capfd):
+    """Whether it stops one of its runs or comes too late for it."""
+    path, _ = create("compressor", "mine", tmp_path)
+    before_row(monkeypatch, lambda k: k == at and os.kill(os.getpid(), signal.SIGTERM))
+    assert main(["check", str(path)]) == 143
+    assert capfd.readouterr().err.splitlines()[-1] == "mpisim: stopped by SIGTERM"
 
 
 BEFORE = {  # the rounds of a run: a command, and where a signal comes in it
@@ -133,6 +145,14 @@ def test_last_words_are_written_after_ctrl_c_only(pressed, words, tmp_path):
     assert process.returncode == 0 and len(heard) == pressed
     written = words[-1].strip() and words[-1] if pressed and words else b""
     assert (terminal.read_bytes() if terminal.exists() else b"") == written
+
+
+def test_elsewhere_there_is_no_such_process(monkeypatch):
+    monkeypatch.delenv(ctrl_c.RANK, raising=False)
+    assert ctrl_c.LastWords.start() is None
+    monkeypatch.setenv(ctrl_c.RANK, "0")
+    monkeypatch.setattr(ctrl_c, "TERMINAL", "/no/such/terminal")
+    assert ctrl_c.LastWords.start() is None
 
 
 MESSAGE = 4 * 32  # bits that a worker sends in each round
