@@ -194,7 +194,7 @@ def ended(tmp_path_factory):
     return folder
 
 
-@some_of(6, name=IMPOSSIBLE)
+@some_of(8, name=IMPOSSIBLE)
 def test_impossible_content_is_one_line(name, log, ended, monkeypatch):
     monkeypatch.chdir(log.parent)
     shutil.copytree(ended, log.parent, dirs_exist_ok=True)
