@@ -222,19 +222,3 @@ def test_without_locks_the_first_one_stops(flush, log, monkeypatch):
     assert differences(alone, log) == []
     run_tables(tables(seed=2), log, resume=True)  # also the checkpoints are the second one's
     assert differences(alone, log) == []
-
-
-TAKEN = {
-    "moved": lambda log: log.rename(log.with_name("mine.h5")),
-    "removed": os.unlink,
-    "folder moved": lambda log: log.parent.rename(log.parent.with_name("elsewhere")),
-}
-
-
-@pytest.mark.parametrize("how", TAKEN)
-def test_a_log_that_is_taken_away_is_one_line(how, tmp_path, monkeypatch):
-    log = tmp_path / "logs" / "log.h5"
-    monkeypatch.setattr(writer, "FLUSH_SECONDS", 0)
-    at_round(monkeypatch, 9, lambda: TAKEN[how](log))
-    with pytest.raises(OutputError, match=r"log\.h5: is not this run's log any more"):
-        run_tables(tables(), log)
