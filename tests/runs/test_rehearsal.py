@@ -12,9 +12,10 @@ from mpisim.compressors.base import Identity
 from mpisim.core.errors import InputError
 from mpisim.runs import rehearsal
 from mpisim.runs.experiment import parse
+from mpisim.runs.metrics import column
 from mpisim.runs.rehearsal import Rehearsal, rehearse
 from mpisim.runs.run_state import RunState
-from tests.helpers import before_row, set_up, some_of, table
+from tests.helpers import before_row, run_tables, set_up, some_of, table
 from tests.problems.test_base import Bowls
 from tests.resumes import SMOOTH
 from tests.runs.support import GD, run_afresh
@@ -124,34 +125,87 @@ def test_what_is_no_message_is_a_line(where, mixin):
         rehearse(set_up(WITH_MINE[where]))
 
 
-def test_a_vector_instead_of_an_upload_is_a_line():
-    def estimate(self, x):
-        return self.star.mean(self.oracle.gradients(x))
-
-    members = {"start": estimate, "estimate": estimate}
-    mpisim.method("mine")(type("Mine", (mpisim.Estimator,), members))
-    with pytest.raises(InputError, match=r"^star: ndarray cannot be sent; allowed: what"):
-        rehearse(set_up(table(GD | MINE, {"name": "identity"})))
+def estimate(self, x):
+    return self.star.average(self.compress(self.oracle.gradients(x)))
 
 
-def load_without_rows(self, n, first, m, seed, dtype):
-    vars(self).update(n=n, first=first, m=m, d=4, dtype=dtype, identical=False)
+def sets(**values):
+    """A member that sets attributes, and returns a number or what `estimate` does."""
+
+    def member(self, x, *_):
+        for name, value in values.items():
+            setattr(self, name, value)
+        return estimate(self, x) if isinstance(self, mpisim.Estimator) else (1.0,)
+
+    return member
 
 
-MISTAKES = {  # what losses_and_gradients returns
-    r"\['list', 'NoneType'\]; allowed: losses of shape \(6": lambda self, x: ([1.0], None),
-    r"\[\(6,\), \(4,\)\]; allowed": lambda self, x: (np.ones(6), x),
-    r"\['NoneType'\]; allowed": lambda self, x: None,
+def key(name, value):
+    """The members for a key with this default."""
+    return {"__annotations__": {name: type(value)}, name: value}
+
+
+SEEN = {"seen": mpisim.Shared(), "start": sets(seen={1, 2})}
+ROWS = {"seen": mpisim.PerWorker(), "start": sets(seen=np.zeros((2, 5)))}
+NOT_SENT = {"start": lambda self, x: self.star.mean(self.oracle.gradients(x))}
+NO_ROWS = {"load": lambda self, *_: vars(self).update(n=6, first=0, m=6, d=4, identical=False)}
+TWICE = {"columns": 2 * [column("wide", "twice")]}
+LOSS = {"columns": [column("loss", "twice")]}
+THREE = {"columns": [("wide", "1", "meaning")]}
+MISTAKES = [  # of a class, its members, and what the line says
+    ("method", {"check": lambda self: vars(self).update(queue=[])}, "'queue' is a list.*Shared"),
+    ("method", {"start": sets(h_i=np.zeros((6, 123)))}, r"'h_i' is set in a run.*PerWorker\(\)`"),
+    ("method", key("share", 0.5) | {"start": sets(share=0.4)}, "'share' is set .* a key of its"),
+    ("method", SEEN, r"Mine\.seen: a checkpoint cannot hold a set; all"),
+    ("method", ROWS, r"seen: has shape \(2, 5\), but is PerWorker"),
+    ("method", key("oracle", 1), r"Mine\.oracle: the run sets it; rename the key"),
+    ("method", {"start": lambda self, x: np.add(x, 1, out=x)}, "start changes x in place; allowed"),
+    (
+        "method",
+        {"start": lambda *_: None},
+        r"returned NoneType; allowed: float64 of shape \(123,\)",
+    ),
+    ("method", {"start": lambda self, x: x[None]}, r"returned float64 of shape \(1, 123\); al"),
+    ("method", {"start": lambda self, x: x.astype(np.float32)}, "returned float32 of shape"),
+    ("method", NOT_SENT, r"^star: ndarray cannot be sent; allowed: what"),
+    ("metric", {"values": lambda *_: 1.0}, r"returned 1\.0; .*: a tuple with .* its columns, wide"),
+    ("metric", {"values": sets(seen=1.0)}, r"'seen' is set in a run.*`seen = Shared\("),
+    ("metric", {"values": lambda *_: (1, 2)}, r"Mine: values returned \(1, 2\)"),
+    ("metric", {"values": lambda self, x: (np.add(x, 1, out=x)[0],)}, "values changes x in place"),
+    ("metric", {"passed": lambda self, x: np.add(x, 1, out=x)}, "Mine: passed changes x in place"),
+    ("metric", {"values": lambda self, x: (x,)}, r"Mine: values returned \(array"),
+    ("metric", {"values": lambda *_: ("a",)}, r"Mine: values returned \('a',\)"),
+    ("metric", TWICE, "Mine: its column 'wide' is in the log"),
+    ("metric", LOSS, "Mine: its column 'loss' is in the log already"),
+    ("metric", THREE, r"columns has \('wide', '1', 'meaning'\); allowed: "),
+    ("metric", {"columns": None}, "Mine: columns has None; allowed: "),
+    ("problem", NO_ROWS, "^problem 'mine': load must set dtype, rows, identity$"),
+    (
+        "problem",
+        {"losses_and_gradients": lambda *_: ([1.0], None)},
+        r"\['list', 'NoneType'\]; allo",
+    ),
+    (
+        "problem",
+        {"losses_and_gradients": lambda self, x: (np.ones(6), x)},
+        r"\[\(6,\), \(4,\)\]; al",
+    ),
+    ("problem", {"losses_and_gradients": lambda *_: None}, r"returned \['NoneType'\]; allowed"),
+]
+RIGHT = {  # the base of a class, and members without a mistake
+    "method": (mpisim.Estimator, {"start": sets(), "estimate": estimate}),
+    "metric": (mpisim.Metric, {"columns": [column("wide", "one")], "values": lambda *_: (1.0,)}),
+    "problem": (Bowls, {"workers": 6}),
 }
 
 
-@pytest.mark.parametrize("returned", [*MISTAKES, ""])
-def test_a_mistake_in_a_problem_is_a_line(returned):
-    name = "losses_and_gradients" if returned else "load"
-    members = {"workers": 6, name: MISTAKES.get(returned, load_without_rows)}
-    mpisim.problem("mine")(type("Mine", (Bowls,), members))
-    message = (
-        f"{name} returned {returned}" if returned else "^problem 'mine': load must set rows, id"
-    )
+@pytest.mark.parametrize(("kind", "members", "message"), MISTAKES)
+def test_a_mistake_in_a_class_is_a_line_before_round_0(kind, members, message):
+    base, right = RIGHT[kind]
+    members = {name: one for name, one in (right | members).items() if one is not None}
+    getattr(mpisim, kind)("mine")(type("Mine", (base,), members))
+    tables = table(GD, columns=["mine"] if kind == "metric" else [])
+    if kind == "method":
+        tables = table(GD | MINE, {"name": "topk", "k": 9})
     with pytest.raises(InputError, match=message):
-        rehearse(set_up(table(GD) | {"problem": MINE}))
+        run_tables(tables | ({"problem": MINE} if kind == "problem" else {}))

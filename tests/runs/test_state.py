@@ -32,52 +32,6 @@ def in_two_parts(log, tables_of):
     return differences(full, log)
 
 
-def average(self, x):
-    return self.star.average(self.compress(self.oracle.gradients(x)))
-
-
-def first_round(**values):
-    """The member for a first round that sets attributes."""
-
-    def start(self, x):
-        for name, value in values.items():
-            setattr(self, name, value)
-        return self.estimate(x)
-
-    return {"start": start}
-
-
-def queue_check(self):
-    self.queue = []
-
-
-KEY = {"__annotations__": {"share": float}, "share": 0.5}
-OWN = {"__annotations__": {"oracle": int}, "oracle": 1}
-SEEN = {"seen": mpisim.Shared()}
-BLOCK = {"seen": mpisim.PerWorker()}
-REFUSED = {  # what the message says, and the members of an estimator
-    r"Mine: .*'queue' is a list.*`queue = Shared\(\)`": {"check": queue_check},
-    r"'h_i' is set in a run.*`h_i = PerWorker\(\)`": first_round(h_i=np.zeros((6, 123))),
-    "'share' is set in a run, but is a key of its": KEY | first_round(share=0.4),
-    r"Mine\.seen: a checkpoint cannot hold a set; all": SEEN | first_round(seen={1, 2}),
-    r"seen: has shape \(2, 5\), but is PerWorker": BLOCK | first_round(seen=np.zeros((2, 5))),
-    r"Mine\.oracle: the run sets it; rename the key": OWN,
-    "Mine: start changes x in place; allowed": {"start": lambda self, x: np.add(x, 1, out=x)},
-    r"returned NoneType; allowed: float64 of shape \(123,\)": {"start": lambda *_: None},
-    r"start returned float64 of shape \(1, 123\); al": {"start": lambda self, x: x[None]},
-    "returned float32 of shape": {"start": lambda self, x: x.astype(np.float32)},
-}
-
-
-@pytest.mark.parametrize("message", REFUSED)
-def test_what_cannot_be_resumed_or_is_no_estimate_is_refused_before_round_0(message, log):
-    members = first_round() | {"estimate": average} | REFUSED[message]
-    mpisim.estimator("mine")(type("Mine", (mpisim.Estimator,), members))
-    with pytest.raises(mpisim.InputError, match=message):
-        run_tables(tables(), log)
-    assert log.exists() == ("check" not in members and "oracle" not in members)
-
-
 def test_all_kinds_of_state_have_their_types_after_a_resume(log):
     """A float is no float64, which would make float32 vectors wider; a queue is a list.
 
@@ -209,35 +163,6 @@ def test_a_metric_keeps_what_it_declares(log_every, log):
     assert (np.diff(result["largest"]) >= 0).all() and result["largest"][-1] > 0
     assert result["rows"].tolist() == list(range(1, len(result["rows"]) + 1))
     assert (np.diff(result["bits"]) >= 0).all() and result["bits"][-1] > 4000
-
-
-def first_seen(metric):
-    metric.seen = 1.0
-    return (1.0,)
-
-
-MISTAKES = {  # of a metric, whose one column is "wide"
-    r"Wide: values returned 1\.0; .*: a tuple with .* columns, wide": {"values": lambda *_: 1.0},
-    r"'seen' is set in a run.*`seen = Shared\(": {"values": lambda self, x: first_seen(self)},
-    r"Wide: values returned \(1, 2\)": {"values": lambda self, x: (1, 2)},
-    "Wide: values changes x in place": {"values": lambda self, x: (np.add(x, 1, out=x)[0],)},
-    "Wide: passed changes x in place": {"passed": lambda self, x: np.add(x, 1, out=x)},
-    r"Wide: values returned \(array": {"values": lambda self, x: (x,)},
-    r"Wide: values returned \('a',\)": {"values": lambda self, x: ("a",)},
-    "Wide: its column 'wide' is in the log": {"columns": 2 * [column("wide", "twice")]},
-    "Wide: its column 'loss' is in the log already": {"columns": [column("loss", "twice")]},
-    r"columns has \('wide', '1', 'meaning'\); allowed: ": {"columns": [("wide", "1", "meaning")]},
-    "Wide: columns has None; allowed: ": {"columns": None},
-}
-
-
-@pytest.mark.parametrize("message", MISTAKES)
-def test_a_mistake_in_a_metric_is_a_line(message):
-    right = {"columns": [column("wide", "largest entry")], "values": lambda self, x: (x.max(),)}
-    members = {name: one for name, one in (right | MISTAKES[message]).items() if one is not None}
-    mpisim.metric("wide")(type("Wide", (mpisim.Metric,), members))
-    with pytest.raises(mpisim.InputError, match=message):
-        run_tables(table(GD, columns=["wide"]))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
