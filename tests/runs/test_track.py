@@ -113,7 +113,7 @@ def test_terminal_has_one_line_that_overwrites_itself(monkeypatch):
     assert "interrupted: round 300 of 300" in stream.getvalue()
     for line in stream.getvalue().replace("\n", ERASE_LINE).split(ERASE_LINE):
         assert len(line) < 60  # none wraps, or ends within a value
-        assert not line or line.endswith(("f 0.5", "1.00e-03", "bit/worker"))
+        assert not line or line.endswith(("f 0.5", "1.00e-03", "bit/worker", "rounds/s)"))
 
 
 def test_durations():
