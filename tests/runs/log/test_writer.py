@@ -150,6 +150,15 @@ def test_a_torn_tail_is_cut_at_the_last_good_record(tail, log):
         assert np.array_equal(rows(0, 0) if result is None else result, rows(0, there))
 
 
+def test_the_journal_of_another_run_is_not_removed(log):
+    one = Journal(journal.path_for(log), SCHEMA, rows(0, 1))
+    two = Journal(journal.path_for(log), SCHEMA, rows(0, 2))
+    assert two.is_here() and not one.is_here()
+    one.close(remove=True)
+    assert two.is_here() and len(journal.read(log, SCHEMA)) == 2
+    two.close(remove=True)
+
+
 CALLS = ("pwrite", "pread", "fsync", "link", "replace", "unlink")
 RESULTS = {"rows": np.ones(6, int)}
 LONG = {"config": "x" * 2000}

@@ -54,6 +54,9 @@ def test_multiples_are_of_theory_steps_only(tmp_path):
     [[sweep.methods]]
     method = { name = "ef", stepsize = 1 }
     """
+    own = "steps = [0.1, 1]\n[[sweep.a]]\nmultiples = [2]\n[[sweep.a]]\ncompressor = { k = 5 }"
+    assert steps(read(write(tmp_path, own), [])[1]) == [{"theory": 2.0}, 0.1, 1.0]
+    assert steps(read(write(tmp_path, own), ["sweep.steps=[7]"])[1]) == [7.0, 7.0]
     _, points = read(write(tmp_path, sweep), [])
     assert steps(points) == [{"theory": 0.5}, "theory", {"theory": 4.0}, 1.0]
 
