@@ -133,7 +133,7 @@ def test_a_process_that_dies_is_one_line(action, why, capfd):
 def test_all_that_a_command_reads_has_one_limit_in_time(tmp_path, monkeypatch):
     """A file that loops is read twice, with others and alone, each for half of what is left."""
     monkeypatch.setenv("MPISIM_READ_SECONDS", "1.5")
-    paths = [tmp_path / name for name in ("good", "bad", "bad too")]
+    paths = [tmp_path / name for name in ("good", "bad", "bad too", "bad again")]
     begin, read = cpu_seconds(), lambda path: loop() if "bad" in path.name else path.name
     with reading_budget():
         good, *bad = run_each(paths, read)
