@@ -1,9 +1,15 @@
-"""The log of an undisturbed run."""
+"""Where runs write their logs, and the log of an undisturbed one."""
 
 import pytest
 
 from tests.helpers import run_tables
 from tests.runs.support import tables
+
+
+@pytest.fixture
+def log(tmp_path):
+    """The path of a log that is not there yet."""
+    return tmp_path / "log.h5"
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,7 @@ from mpisim.runs.setup import Setup
 from mpisim.runs.stop import StopSignals
 from tests.helpers import before_row, run_tables, table
 
+GD = {"name": "gd", "stepsize": 0.1}
 DIANA, QSGD = {"name": "diana", "stepsize": 0.1}, {"name": "qsgd", "s": 3}
 
 

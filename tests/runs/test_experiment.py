@@ -10,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import tomli_w
 
@@ -30,8 +29,8 @@ from mpisim.runs.experiment import Experiment, parse, read
 from mpisim.runs.labels import ranks_of
 from mpisim.runs.log import reader
 from mpisim.runs.setup import ProblemCache
-from tests.comm.jobs import python
 from tests.helpers import attributes, run_tables, table
+from tests.runs.support import GD
 from tests.runs.sweep.support import BASE
 
 MARINA, LOGISTIC = {"name": "marina", "stepsize": {"theory": 2}}, {"name": "logistic"}
@@ -60,7 +59,7 @@ CASES = [line.split(" -> ") for line in LINES if not line.startswith("#")]
 
 @pytest.mark.parametrize(("given", "says"), CASES)
 def test_what_is_not_allowed(given, says):
-    tables = table({"name": "gd", "stepsize": 0.1}, rounds=1)
+    tables = table(GD, rounds=1)
     for name, keys in json.loads(given).items():
         keys = tables.get(name, {}) | keys
         tables[name] = {key: value for key, value in keys.items() if value is not None}
@@ -71,18 +70,14 @@ def test_what_is_not_allowed(given, says):
     assert re.search(says, str(error.value)) and "\n" not in str(error.value)
 
 
-GD = {"name": "gd", "stepsize": 0.1}
-
-
-@pytest.mark.parametrize("layout", ["shared", "dedicated"])
-def test_how_many(layout):
-    for given, ranks in ((None, None), (2, 2), ("workers", 6 + (layout == "dedicated"))):
-        tables = table(GD, workers=6, layout=layout, **({"ranks": given} if given else {}))
-        assert ranks_of(parse(tables)) == ranks
-    blocks = np.diff(communicators.starts(6, ranks, layout))
-    assert blocks.max() == 1 and blocks.sum() == 6
-    del tables["problem"]["workers"]
-    assert ranks_of(parse(tables)) is None  # a worker for each rank: as many as there are
+@pytest.mark.parametrize(("layout", "each"), [("shared", 6), ("dedicated", 7)])
+def test_how_many_ranks(layout, each):
+    for given, ranks in ((None, None), (2, 2), ("workers", each)):
+        run = {"layout": layout} | ({"ranks": given} if given else {})
+        assert ranks_of(parse(table(GD, workers=6, **run))) == ranks
+    experiment = table(GD, layout=layout, ranks="workers")
+    del experiment["problem"]["workers"]
+    assert ranks_of(parse(experiment)) is None  # a worker for each rank: as many as there are
 
 
 def test_ranks_that_keep_a_problem_must_all_keep_it():
@@ -97,25 +92,12 @@ def test_ranks_that_keep_a_problem_must_all_keep_it():
 
 
 PLUGIN = """
-import numpy as np
-from mpisim.compressors.base import Compressor, compressor
-from mpisim.core.schema import require
-from mpisim.wire.sparse import SeededForm
+from mpisim.compressors.base import Identity, compressor
 
 
 @compressor("firstk")
-class FirstK(Compressor):
+class FirstK(Identity):
     k: int
-
-    def check(self):
-        require(1 <= self.k <= self.d, "compressor.k", self.k, f"from 1 to d = {self.d}")
-
-    def form(self, draw):
-        indices = np.tile(np.arange(self.k), (draw.workers, 1))
-        return SeededForm.of_rows(self.d, self.precision, indices, scale=1.0)
-
-    def compress(self, v, draw):
-        return self.form(draw).take(v)
 """
 FIRSTK = BASE.replace("randk", "firstk").replace("marina", "ef21").replace('"theory"', "0.1")
 
@@ -130,18 +112,17 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_other_processes_take_an_experiment(folder):
-    """multiprocessing, concurrent.futures and mpi4py.futures pickle what they hand over."""
-    tables = table(MARINA, {"name": "firstk", "k": 3}) | {"plugin": str(folder / "first_k.py")}
-    experiment, file = parse(tables), folder / "pickled"
-    file.write_bytes(pickle.dumps(experiment))
-    code = "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).to_toml())"
-    assert python(code, str(file)).strip() == experiment.to_toml().strip()
-
-
 def forget_firstk():
     """As in another process."""
     del sys.modules["first_k"], COMPRESSORS["firstk"]
+
+
+def test_other_processes_take_an_experiment(folder, monkeypatch):
+    """multiprocessing, concurrent.futures and mpi4py.futures pickle what they hand over."""
+    tables = table(MARINA, {"name": "firstk", "k": 3}) | {"plugin": str(folder / "first_k.py")}
+    pickled, text = pickle.dumps(parse(tables)), parse(tables).to_toml()
+    forget_firstk()
+    assert pickle.loads(pickled).to_toml() == text
 
 
 @pytest.mark.parametrize("name", ["first_k", "./first_k.py", "sub/first_k.py"])
@@ -183,23 +164,22 @@ def test_verify_imports_nothing_unasked(folder, command):
     assert mpisim.verify("log.h5", rerun=True, trusted=True)  # in Python, too
 
 
+M5 = """import mpisim
+@mpisim.compressor('m5')
+class M5(mpisim.Compressor):
+    def compress(self, v, draw): pass
+"""
+REFUSES = "from mpisim.core.errors import InputError\nraise InputError('not\\nthis')\n"
 BROKEN = {
     "syntax.py": ("x = 1\ny = = 2\n", r"syntax\.py:2: invalid syntax"),
     "raises.py": ("\n\n1 / 0\n", r"raises\.py:3: ZeroDivisionError: division by zero"),
     "exits.py": ("import sys\nsys.exit(3)\n", r"exits\.py:2: SystemExit: 3"),
     "lacks.py": ("import no_such_module\n", r"lacks\.py:1: No module named 'no_such_module'"),
-    "refuses.py": (
-        "from mpisim.core.errors import InputError\nraise InputError('not\\nthis')\n",
-        r"refuses\.py:2: not this",
-    ),
+    "refuses.py": (REFUSES, r"refuses\.py:2: not this"),
     "nul.py": ("x = 1\0", "source code string cannot contain null bytes"),
-    "latin.py": (b"x = '\xff'\n", r"latin\.py:1: .*can't decode byte 0xff .*"),
+    "latin.py": ("x = '\udcff'\n", r"latin\.py:1: .*can't decode byte 0xff .*"),
     "nested.py": ("(" * 5000, r"nested\.py:1: too many nested parentheses"),
-    "m5.py": (
-        "import mpisim\n@mpisim.compressor('m5')\nclass M5(mpisim.Compressor):\n"
-        "    def compress(self, v, draw): pass\n",
-        r"m5\.py:2: m5\.M5: define form\(self, draw\)",
-    ),
+    "m5.py": (M5, r"m5\.py:2: m5\.M5: define form\(self, draw\)"),
     "json.py": ("x = 1", "there is another module 'json'; rename the file"),
 }
 
@@ -207,35 +187,25 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_cannot_be_loaded_is_one_line(name, folder):
     text, message = BROKEN[name]
-    (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    (folder / name).write_bytes(text.encode(errors="surrogateescape"))
     for _ in range(2):  # nothing is left behind by the first
         with pytest.raises(InputError, match=f"^plugin {name}: cannot be loaded: .*{message}$"):
             plugins.load(name)
 
 
-MARINA_AGAIN = """
-import mpisim
-@mpisim.method("marina")
-class Mine(mpisim.Estimator):
-    start = estimate = None
-"""
-
-
-@pytest.mark.parametrize(
-    ("text", "taken"),
-    [
-        (PLUGIN.replace("firstk", "randk"), "compressor 'randk' is taken by mpisim"),
-        (MARINA_AGAIN, "method 'marina' is taken by mpisim"),
-        (2 * PLUGIN.replace("firstk", "mine"), "compressor 'mine' is taken by other"),
-    ],
-)
-def test_a_file_takes_no_name_that_is_known(text, taken, folder):
+def test_a_file_takes_no_name_that_is_known(folder):
     plugins.load("first_k.py")
     file = folder / "other.py"
-    file.write_text(text)
-    for _ in range(2):
-        with pytest.raises(InputError, match=rf"other\.py:\d+: {taken}; rename it$"):
-            plugins.load("other.py")
+    for names, taken in (
+        ("randk", "randk' is taken by mpisim"),
+        ("mine mine", "mine' is taken by other"),
+    ):
+        file.write_text("".join(PLUGIN.replace("firstk", name) for name in names.split()))
+        for _ in range(2):  # nothing is left behind by the first
+            with pytest.raises(
+                InputError, match=rf"other\.py:\d+: compressor '{taken}; rename it$"
+            ):
+                plugins.load("other.py")
     file.write_text(PLUGIN.replace("firstk", "mine"))
     plugins.load("other.py")
     plugins.load("sub/first_k.py")  # a file of the same name is loaded in its place
@@ -279,15 +249,12 @@ def test_a_plugin_that_could_not_be_loaded_is_loaded_with_its_neighbours(folder)
 def test_a_plugin_that_its_user_reloads_is_the_new_one(folder, capsys, monkeypatch):
     monkeypatch.syspath_prepend(folder)
     plugins.load("first_k.py")
-    before = COMPRESSORS["firstk"]
-    (folder / "first_k.py").write_text(f"{PLUGIN}\n# another one\n")
+    before, text = COMPRESSORS["firstk"], f"{PLUGIN}\n# another one\n"
+    (folder / "first_k.py").write_text(text)
     importlib.reload(sys.modules["first_k"])
-    plugins.load("first_k.py")
-    plugins.load("first_k.py")
+    plugins.load(["first_k.py", "first_k.py"])
     assert COMPRESSORS["firstk"] is not before and capsys.readouterr().err == ""
-    assert imports.digest(folder / "first_k.py") == imports.short(
-        f"{PLUGIN}\n# another one\n".encode()
-    )
+    assert imports.digest(folder / "first_k.py") == imports.short(text.encode())
 
 
 @pytest.mark.parametrize("value", [3, "", [""], ["a", 1], {"a": 1}, True])
@@ -296,46 +263,38 @@ def test_other_values_are_refused(value):
         parse({"plugin": value})
 
 
-CHANGES = {  # of a run with the plugins below, by its label
-    "σ = 0.25, MineK (κ = 2)": {},
-    "σ = 0.75, MineK (κ = 2)": {"method": {"share": 0.75}},
-    "σ = 0.25, plain (K = 2, other = 3)": {"compressor": {"name": "plain"}},
-    "σ = 0.25, MineK (κ = 3)": {"compressor": {"k": 3}},
-}
+LETTERS = {"p": "π", "share": "σ"}
 
 
 def test_a_plugin_is_labelled_wherever_its_logs_are(tmp_path):
-    randk, marina = COMPRESSORS["randk"], ESTIMATORS["marina"]
-
-    @mpisim.method("mine", label="Mine!", letters={"p": "π", "share": "σ"})
-    class Mine(marina):
-        share: float = 0.5
-
-    @mpisim.compressor("mine", label="MineK", letters={"k": "κ"})
-    class MineK(randk):
-        other: int = 3
-
-    @mpisim.compressor("plain")
-    class Plain(randk):
-        other: int = 3
-
-    @mpisim.problem("mine", label="my squares")
-    class Squares(Quadratic):
-        pass
-
-    tables = {
+    """Also by a process that has not loaded it."""
+    more = {"__annotations__": {"other": int}, "other": 3}
+    share = {"__annotations__": {"share": float}, "share": 0.5}
+    for register, about, base, members in (
+        (mpisim.method, {"label": "Mine!", "letters": LETTERS}, ESTIMATORS["marina"], share),
+        (mpisim.compressor, {"label": "MineK", "letters": {"k": "κ"}}, COMPRESSORS["randk"], more),
+        (mpisim.problem, {"label": "my squares"}, Quadratic, {}),
+    ):
+        register("mine", **about)(type("Mine", (base,), members))
+    mpisim.compressor("plain")(type("Plain", (COMPRESSORS["randk"],), more))
+    mine = {
         "problem": {"name": "mine", "dimension": 12, "workers": 3, "noise": 0.2},
         "method": {"name": "mine", "stepsize": 0.05, "p": 0.5, "share": 0.25},
         "compressor": {"name": "mine", "k": 2},
         "run": {"rounds": 2},
     }
-    logs = [tmp_path / f"{number}.h5" for number in range(len(CHANGES))]
-    for log, change in zip(logs, CHANGES.values(), strict=True):
-        run_tables({name: keys | change.get(name, {}) for name, keys in tables.items()}, log)
-    for names in (COMPRESSORS, ESTIMATORS, METHODS, PROBLEMS):  # as in another process
+    changes = {
+        "σ = 0.25, MineK (κ = 2)": {},
+        "σ = 0.75, MineK (κ = 2)": {"method": mine["method"] | {"share": 0.75}},
+        "σ = 0.25, plain (K = 2, other = 3)": {"compressor": {"name": "plain", "k": 2}},
+    }
+    logs = [tmp_path / f"{number}.h5" for number in range(len(changes))]
+    for log, change in zip(logs, changes.values(), strict=True):
+        run_tables(mine | change, log)
+    for names in (COMPRESSORS, ESTIMATORS, METHODS, PROBLEMS):
         for name in {"mine", "plain"} & names.loaded().keys():
             del names[name]
     groups = group_runs(map(reader.read, logs))
-    assert [group.label for group in groups] == list(CHANGES)
+    assert [group.label for group in groups] == list(changes)
     assert common_title(groups[:1]) == "Mine!, MineK (κ = 2)\nmy squares, 3 workers"
     assert "Mine!" in show_text(logs[0]) and "MineK (κ = 2)" in show_text(logs[0])

@@ -2,7 +2,6 @@
 
 import copy
 import importlib
-import itertools
 import json
 import linecache
 import platform
@@ -11,9 +10,11 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from mpisim.comm.clock import COMPILE
 from mpisim.compressors.sparse import RandK
 from mpisim.core import imports
 from mpisim.core.errors import InputError
@@ -22,9 +23,10 @@ from mpisim.runs import identity
 from mpisim.runs.experiment import parse
 from mpisim.runs.host import Place, commit, here, hosts, oversubscribed
 from tests.compressors.cases import CASES
-from tests.helpers import attributes, run_tables, sampled, table
+from tests.helpers import attributes, run_tables, some_of, table
+from tests.problems.support import SMALL
 from tests.resumes import KEYS, SMOOTH, differences
-from tests.runs.support import kernels, run_afresh
+from tests.runs.support import GD, kernels, refused, run_afresh
 
 PLUGIN = """
 from {helper} import scale
@@ -36,15 +38,14 @@ class Mine(Identity):
     def compress(self, v, draw):
         return super().compress({factor} * v, draw)
 """
-NUMBERS = itertools.count()
-RANDK = table({"name": "dcgd", "stepsize": 0.1}, {"name": "randk", "k": 3})
+RANDK = table(GD | {"name": "dcgd"}, {"name": "randk", "k": 3})
 
 
 class Plugin:
     """A plugin in a file, which can be edited between runs as between processes."""
 
     def __init__(self, folder):
-        self.path = folder / f"edited{next(NUMBERS)}.py"
+        self.path = folder / f"edited_{folder.name}.py"
         self.edit(1.0)
 
     def edit(self, factor):
@@ -55,7 +56,7 @@ class Plugin:
         imports.DIGESTS.clear()
 
     def table(self, rounds=3):
-        tables = table({"name": "dcgd", "stepsize": 0.1}, {"name": self.path.stem}, rounds=rounds)
+        tables = table(GD | {"name": "dcgd"}, {"name": self.path.stem}, rounds=rounds)
         return tables | {"plugin": str(self.path)}
 
 
@@ -64,18 +65,21 @@ def plugin(tmp_path):
     return Plugin(tmp_path)
 
 
-def test_an_edited_plugin_goes_on_only_where_the_change_is_accepted(plugin, tmp_path):
-    """The log says which changes were."""
-    log, full, name = tmp_path / "log.h5", tmp_path / "full.h5", f"module {plugin.path.stem}"
+def test_an_edited_plugin_goes_on_only_where_the_change_is_accepted(plugin, log, tmp_path, capfd):
+    """The log says which changes were; nor is a complete log of other code taken for this run."""
+    full, name = tmp_path / "full.h5", f"module {plugin.path.stem}"
     run_tables(plugin.table(6), full)
     run_tables(plugin.table(3), log)
     plugin.edit(0.5)
     line = rf"{name} \(\w+ -> \w+\); --accept-changes continues; --force"
-    with pytest.raises(InputError, match=line):
-        run_tables(plugin.table(6), log, resume=True)
+    for rounds in (6, 3):
+        with refused(tmp_path, line):
+            run_tables(plugin.table(rounds), log, resume=True)
     plugin.edit(1.0)  # as it was
     run_tables(plugin.table(6), log, resume=True)
     assert differences(full, log) == []
+    run_tables(plugin.table(6), log, resume=True)
+    assert "complete, done at round 6" in capfd.readouterr().err
     for factor, rounds in ((0.5, 8), (0.25, 10)):
         plugin.edit(factor)
         run_tables(plugin.table(rounds), log, resume=True, accept=True)
@@ -83,31 +87,20 @@ def test_an_edited_plugin_goes_on_only_where_the_change_is_accepted(plugin, tmp_
     now = json.loads(attributes(log)["code"])[name]
     assert [line.split(":")[0] for line in lines] == ["round 6", "round 8"]
     assert all(f"{name} (" in line for line in lines) and lines[1].endswith(f"-> {now})")
-
-
-def test_a_complete_log_of_other_code_is_not_taken_for_this_run(plugin, tmp_path, capfd):
-    log = tmp_path / "log.h5"
-    run_tables(plugin.table(3), log)
-    run_tables(plugin.table(3), log, resume=True)
-    assert "complete, done at round 3" in capfd.readouterr().err
-    plugin.edit(0.5)
-    with pytest.raises(InputError, match=rf"module {plugin.path.stem} "):
-        run_tables(plugin.table(3), log, resume=True)
-    log.with_name("log.h5.ckpt").unlink()  # then the log itself is asked
-    with pytest.raises(InputError, match=rf"module {plugin.path.stem} "):
-        run_tables(plugin.table(3), log, resume=True)
+    full.with_name("full.h5.ckpt").unlink()  # then the log itself is asked
+    with refused(tmp_path, line):
+        run_tables(plugin.table(6), full, resume=True)
 
 
 @pytest.mark.parametrize("what", ["module mpisim.core.rng", "library numpy", "processor"])
-def test_what_executes_a_run_must_agree(what, monkeypatch, tmp_path):
-    log, tables = tmp_path / "log.h5", table({"name": "gd", "stepsize": 0.1}, rounds=3)
-    run_tables(tables, log)
+def test_what_executes_a_run_must_agree(what, monkeypatch, log):
+    run_tables(table(GD, rounds=3), log)
     original = identity.executed_by
     for path in ("mpisim.runs.identity", "mpisim.runs.setup"):
         monkeypatch.setattr(f"{path}.executed_by", lambda e: original(e) | {what: "another"})
-    with pytest.raises(InputError, match=rf"{what} \(.* -> another\)"):
-        run_tables(tables, log, resume=True)
-    run_tables(tables, log, resume=True, accept=True)
+    with refused(log.parent, rf"{what} \(.* -> another\)"):
+        run_tables(table(GD, rounds=3), log, resume=True)
+    run_tables(table(GD, rounds=3), log, resume=True, accept=True)
 
 
 def test_the_processor_counts_where_bits_depend_on_it(plugin, monkeypatch):
@@ -132,45 +125,48 @@ REPORTS = """
     runs.rehearsal runs.resume runs.stop"""
 
 
-def executed(tables: dict) -> set[str]:
-    """The package's modules of all functions and kernels that a run calls."""
-    names: set[str] = set()
+COMPRESSORS = [case.table for case in CASES] + [SMOOTH, {"name": "topk", "k": 20}]
 
-    def note(frame, event, argument) -> None:
+
+def experiments(method, random):
+    """With each compressor and problem, in an order that is drawn."""
+    keys = {"name": method, "stepsize": 0.01} | KEYS.get(method, {})
+    several = random.sample(COMPRESSORS, len(COMPRESSORS)) if needs_compressor(method) else [None]
+    for compressor in several:
+        tables = table(keys, compressor, rounds=17, log_every=3, columns=["pi"])
+        name = random.choice(["nonconvex-loss", "quadratic", "autoencoder", "logistic"])
+        yield parse(tables | {"problem": {"name": name, "workers": 5} | SMALL[name]})
+
+
+def executed(experiment):
+    """The run, and the package's modules of all functions and kernels that it calls."""
+    names = set()
+
+    def note(frame, event, argument):
         if event == "call":
             names.add(frame.f_globals.get("__name__", ""))
 
-    experiment = parse(tables)
     sys.setprofile(note)
     try:
-        run_afresh(experiment)
+        setup, _ = run_afresh(experiment)
     finally:
         sys.setprofile(None)
     names |= {kernel.__module__ for kernel in kernels() if kernel.overloads}
-    return {name for name in names if name.startswith("mpisim.")}
+    return setup, {name for name in names if name.startswith("mpisim.")}
 
 
-def experiments():
-    """Every method with one compressor, and every compressor with one method."""
-    for method in METHODS:
-        keys = {"name": method, "stepsize": 0.01} | KEYS.get(method, {})
-        compressor = {"name": "topk", "k": 12} if needs_compressor(method) else None
-        yield table(keys, compressor, workers=5, rounds=3, columns=["pi"])
-    for compressor in [case.table for case in CASES] + [SMOOTH]:
-        yield table({"name": "marina", "stepsize": "theory"}, compressor, workers=5, rounds=3)
-        quadratic = {"name": "quadratic", "workers": 5, "dimension": 12, "noise": 0.1}
-        dcgd = table({"name": "dcgd", "stepsize": 0.1}, compressor, rounds=3)
-        yield dcgd | {"problem": quadratic}
-
-
-def test_no_module_that_runs_is_missing():
+@some_of(5, method=METHODS)
+def test_no_module_and_no_kernel_is_missing(method, seed):
+    """What runs counts, and is compiled before a clock does; for two compressors it accepts."""
     tried, reports = 0, {f"mpisim.{name}" for name in REPORTS.split()}
-    for tables in sampled(experiments(), 8):
+    for experiment in experiments(method, Random(f"{method} {seed}")):
         with suppress(InputError):
-            ran = executed(tables)
+            setup, ran = executed(experiment)
+            assert setup.clock.seconds[COMPILE] == 0, experiment.to_toml()
+            assert ran <= set(identity.modules(experiment)) | reports, experiment.to_toml()
             tried += 1
-            assert ran <= set(identity.modules(parse(tables))) | reports, tables
-    assert tried > 1
+        if tried == 2:
+            break
 
 
 def test_an_edit_shows_in_its_module_only(tmp_path, monkeypatch):
@@ -187,15 +183,10 @@ def test_an_edit_shows_in_its_module_only(tmp_path, monkeypatch):
     assert {name for name in before if before[name] != after[name]} == {"mpisim.core.numerics.sums"}
 
 
-MORE = {  # what decides some runs alone, and how such an experiment differs
-    "mpisim.runs.minimiser": {"run": RANDK["run"] | {"reference": True}},
-    "mpisim.comm.fleet/mlab.csv": {"fleet": {"links": "mlab:US"}},
-}
-
-
-@pytest.mark.parametrize("name", MORE)
-def test_what_decides_some_runs_alone_counts(name):
-    assert name in identity.modules(parse(RANDK | MORE[name]))
+def test_what_decides_some_runs_alone_counts():
+    tables = RANDK | {"run": RANDK["run"] | {"reference": True}, "fleet": {"links": "mlab:US"}}
+    counted = identity.modules(parse(tables)).keys()
+    assert {"mpisim.runs.minimiser", "mpisim.comm.fleet/mlab.csv"} <= counted
 
 
 TYPED = """
@@ -290,27 +281,25 @@ def test_commit_and_dirty_flag(tmp_path):
     package.mkdir()
     (package / "__init__.py").write_text("")
 
-    def result():
+    def require(expected):
         commit.cache_clear()
-        return commit(package)
+        assert commit(package) == expected
 
     git(tmp_path, "init", "-q")
-    assert result() == {}  # inside a repository that does not keep it, as an installed one may be
+    require({})  # inside a repository that does not keep it, as an installed one may be
     git(tmp_path, "add", "package")
     git(tmp_path, "commit", "-qm", "one")
     head = git(tmp_path, "rev-parse", "HEAD")
-    assert result() == {"git_commit": head, "git_dirty": False}
     (tmp_path / "elsewhere").write_text("not the package")
     (package / "untracked.py").write_text("")
-    assert result() == {"git_commit": head, "git_dirty": False}
+    require({"git_commit": head, "git_dirty": False})
     (package / "__init__.py").write_text("edited = 1\n")
-    assert result() == {"git_commit": head, "git_dirty": True}
+    require({"git_commit": head, "git_dirty": True})
 
 
 @pytest.mark.parametrize(
     ("places", "more"),
     [
-        ([("a", "a", {0})], False),
         ([("a", "a", FOUR)] * 4, False),
         ([("a", "a", FOUR)] * 5, True),
         ([("a", "a", {i}) for i in range(4)], False),  # each bound to a core of its own
@@ -324,10 +313,10 @@ def test_ranks_and_cores(places, more):
     assert oversubscribed([Place(h, m, frozenset(c)) for h, m, c in places]) == more
 
 
-def test_the_log_says_so(tmp_path):
+def test_the_log_says_so(log):
     place = here()
     assert place.cores and not oversubscribed([place])
     assert oversubscribed([place] * (len(place.cores) + 1))
-    run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=2), tmp_path / "x.h5")
-    of_log = attributes(tmp_path / "x.h5")
+    run_tables(table(GD, rounds=2), log)
+    of_log = attributes(log)
     assert of_log["oversubscribed"] == 0 and of_log["hosts"] == hosts([place])

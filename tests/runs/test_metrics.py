@@ -9,11 +9,13 @@ import pytest
 
 import mpisim
 from mpisim.core.errors import Diverged
-from mpisim.runs import identity, loop
+from mpisim.runs import loop
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import read
+from mpisim.runs.metrics import column
 from tests.helpers import before_row, columns, loaded, run_tables, table
 from tests.methods.loops import Feedback, Markov, amsgrad, naive, plain, sign
+from tests.runs.support import GD
 
 CD_ADAM, SIGN = {"name": "cd-adam", "stepsize": 0.01}, {"name": "scaled-sign"}
 
@@ -88,16 +90,15 @@ def test_the_mean_at_the_uniform_iterate_is_exact_whatever_is_logged(problem, tm
     """To the last digit the mean over all rounds of a log that has them all, also resumed."""
     tables = table(MARINA, PERMK, rounds=12, log_every=5, columns=["uniform"])
     tables["problem"] = problem or tables["problem"]
-    run_tables(tables | {"run": {"rounds": 12}}, tmp_path / "every.h5")
-    wanted = read(tmp_path / "every.h5").column("mean_grad_norm_sq")[[0, 5, 10, 12]]
-    run_tables(tables, tmp_path / "some.h5")
-    assert np.array_equal(read(tmp_path / "some.h5").column("mean_grad_norm_sq"), wanted)
-    run_tables(tables | {"run": tables["run"] | {"rounds": 8}}, tmp_path / "parts.h5")
-    run_tables(tables, tmp_path / "parts.h5", resume=True)
-    assert np.array_equal(columns(tmp_path / "parts.h5")["mean_grad_norm_sq"], wanted)
-    without = columns(tmp_path / "every.h5")
-    for name in ("loss", "oracle_calls", "bits_up"):
-        assert np.array_equal(columns(tmp_path / "some.h5")[name], without[name][[0, 5, 10, 12]])
+    every, parts = tmp_path / "every.h5", tmp_path / "parts.h5"
+    run_tables(tables | {"run": {"rounds": 12}}, every)
+    run_tables(tables | {"run": tables["run"] | {"rounds": 8}}, parts)
+    run_tables(tables, parts, resume=True)
+    for some in (run_tables(tables, keep=True).columns, columns(parts)):
+        wanted = read(every).column("mean_grad_norm_sq")[[0, 5, 10, 12]]
+        assert np.array_equal(some["mean_grad_norm_sq"], wanted)
+        for name in ("loss", "oracle_calls", "bits_up"):
+            assert np.array_equal(some[name], columns(every)[name][[0, 5, 10, 12]])
 
 
 @pytest.mark.parametrize("problem", [{}, QUADRATIC], ids=["sample", "quadratic"])
@@ -112,23 +113,23 @@ def test_workers_that_attack_are_not_in_the_mean_of_any_column(problem):
 
 
 @pytest.mark.parametrize("asked", ["pi", "layers", "estimates"])
-def test_the_row_where_a_signal_ends_a_run_has_its_values(asked, tmp_path, monkeypatch):
+def test_the_row_where_a_signal_ends_a_run_has_its_values(asked, log, monkeypatch):
     """Those of a run of as many rounds, which it becomes when it is resumed."""
-    log, full = tmp_path / "log.h5", tmp_path / "full.h5"
-    compressor = SIGN | {"layerwise": True}
+
+    def tables(rounds):
+        compressor = SIGN | {"layerwise": True}
+        return table(CD_ADAM, compressor, rounds=rounds, log_every=5, columns=[asked])
+
+    full = run_tables(tables(11), keep=True).columns
     with monkeypatch.context() as patch:
         patch.setattr(loop, "FASTER", 1)  # looks before each round
         before_row(patch, lambda k: k == 10 and os.kill(os.getpid(), signal.SIGTERM))
-        tables = table(CD_ADAM, compressor, rounds=40, log_every=5, columns=[asked])
-        assert run_tables(tables, log).row["round"] == 11
-    shorter = tables | {"run": tables["run"] | {"rounds": 11}}
-    run_tables(shorter, full)
+        assert run_tables(tables(40), log).row["round"] == 11
     added = columns(log)
-    run_tables(shorter, log, resume=True)
-    for name, values in columns(full).items():
-        if not name.startswith("time_"):
-            assert np.array_equal(values, added[name], equal_nan=True), name
-            assert np.array_equal(values, columns(log)[name], equal_nan=True), name
+    run_tables(tables(11), log, resume=True)
+    for name in full.keys() - {name for name in full if name.startswith("time_")}:
+        assert np.array_equal(full[name], added[name], equal_nan=True), name
+        assert np.array_equal(full[name], columns(log)[name], equal_nan=True), name
 
 
 NAMES, STEP = ("error_up", "error_down", "v_mean", "v_max"), 0.05
@@ -185,25 +186,11 @@ def test_denominators_that_are_zero_are_no_traceback(tmp_path):
     assert columns(tmp_path / "log.h5")["denominator_spread"][-1] == np.inf
 
 
-METRIC = """
-import mpisim
-from mpisim.runs.metrics import column
-@mpisim.metric("twin")
-class Twin(mpisim.Metric):
-    columns = [column("twin", "a constant")]
-    def values(self, x):
-        return (VALUE,)
-"""
-
-
-def test_an_experiment_keeps_the_metric_of_its_plugin(tmp_path, monkeypatch):
+def test_an_experiment_keeps_the_metric_that_it_was_made_with():
     """Another plugin has taken its name since."""
-    monkeypatch.chdir(tmp_path)
-    gd = {"name": "gd", "stepsize": 0.1}
     every = []
-    for value, name in enumerate(("one.py", "two.py")):
-        (tmp_path / name).write_text(METRIC.replace("VALUE", f"{value}.0"))
-        every.append(parse(table(gd, columns=["twin"]) | {"plugin": name}))
-    for value, experiment in enumerate(every):
-        assert mpisim.run(experiment).rows["twin"][0] == value
-        assert {"one", "two"} & identity.modules(experiment).keys() == {("one", "two")[value]}
+    for value in (0.0, 1.0):
+        members = {"columns": [column("twin", "constant")], "values": lambda *_, v=value: (v,)}
+        mpisim.metric("twin")(type("Twin", (mpisim.Metric,), members))
+        every.append(parse(table(GD, columns=["twin"])))
+    assert [mpisim.run(experiment).rows["twin"][0] for experiment in every] == [0.0, 1.0]

@@ -1,6 +1,5 @@
 """The minimiser against scipy, its cache, and ranks."""
 
-import h5py
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -39,11 +38,17 @@ def test_against_scipy(name, form, limit, monkeypatch):
     assert np.allclose(x, result.x, atol=1e-5)
 
 
-@pytest.mark.parametrize("limit", [1500, 1])
-def test_separable_data_has_none(limit, monkeypatch):
+Y = np.tile([1.0, -1.0], 6)
+# At x = 0 the gradient is that of the small feature, whose curvature counts as rounding.
+HIDDEN_BY_A_BIAS = np.column_stack([np.ones(12), 1e-9 * Y * np.linspace(1, 2, 12)]), Y
+SEPARABLE = make_rows("dense", 20, 50), HIDDEN_BY_A_BIAS
+
+
+@pytest.mark.parametrize(("rows", "limit"), [(0, 1500), (0, 1), (1, 1500)])
+def test_separable_data_has_none(rows, limit, monkeypatch):
     monkeypatch.setattr(module, "DENSE_LIMIT", limit)
-    a, y = make_rows("dense", 20, 50)
-    problem = attach("logistic", a, y, [(0, 20)], dense=True)
+    a, y = SEPARABLE[rows]
+    problem = attach("logistic", a, y, [(0, len(y))], dense=True)
     with pytest.raises(InputError, match=r"^run\.reference: .*l2[^\n]*$"):
         minimiser(problem, LocalStar(1), cache=False)
 
@@ -62,24 +67,15 @@ def test_zero_up_to_rounding_is_a_minimiser(limit, l2, digits, d, monkeypatch):
     assert np.abs(x).max() < 10.0 ** (1 - digits) and f == pytest.approx(np.log(2), rel=1e-15)
 
 
-def test_separable_data_has_none_where_a_bias_hides_it():
-    """At x = 0 the gradient is that of the small feature, whose curvature counts as rounding."""
-    y = np.tile([1.0, -1.0], 6)
-    a = np.column_stack([np.ones(12), 1e-9 * y * np.linspace(1, 2, 12)])
-    with pytest.raises(InputError, match=r"^run\.reference: "):
-        minimiser(attach("logistic", a, y, [(0, 12)], dense=True), LocalStar(1), cache=False)
-
-
 @pytest.mark.parametrize("name", ["logistic", "least-squares"])
 def test_ranks_and_cache_do_not_change_a_bit(name, tmp_path, monkeypatch):
     monkeypatch.setenv("MPISIM_CACHE", str(tmp_path))
     a, y = make_rows("ones")
-    keys = {"l2": 1e-3}
-    x, f = minimiser(attach(name, a, y, RANGES, **keys), STAR, cache=False)
+    x, f = minimiser(attach(name, a, y, RANGES, l2=1e-3), STAR, cache=False)
     assert not list(tmp_path.iterdir())
 
     def on_rank(star):
-        return minimiser(part(name, a, y, RANGES, star.first, star.m, **keys), star)
+        return minimiser(part(name, a, y, RANGES, star.first, star.m, l2=1e-3), star)
 
     for counts in ([0, 1, 3, 2], [6], [2, 4]):  # computed, then read from the cache
         for x_rank, f_rank in on_ranks(counts, on_rank):
@@ -98,18 +94,15 @@ def test_an_edited_plugin_has_another_minimiser():
 
 def test_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("MPISIM_CACHE", str(tmp_path))
-    x, f = minimiser(made("logistic"), STAR)
-    (file,) = tmp_path.rglob("*.h5")
     calls = calls_of(monkeypatch, module, "_newton")
-    again = minimiser(made("logistic"), STAR)
-    assert np.array_equal(again[0], x) and again[1] == f and not calls
+    _, f = minimiser(made("logistic"), STAR)
+    (file,) = tmp_path.rglob("*.h5")
     minimiser(made("logistic", l2=2e-3), STAR)
     minimiser(made("least-squares"), STAR)
     minimiser(made("least-squares", reduction="sum"), STAR)
-    assert len(calls) == 3 and len(list(tmp_path.rglob("*.h5"))) == 4
+    assert len(calls) == 4 == len(list(tmp_path.rglob("*.h5")))
     for damage in (b"", b"nonsense", file.read_bytes()[:900]):
         file.write_bytes(damage)
         assert minimiser(made("logistic"), STAR)[1] == f
-    with h5py.File(file, "r") as full:
-        assert full["f"][()] == f
-    assert len(calls) == 6
+    assert len(calls) == 7
+    assert minimiser(made("logistic"), STAR)[1] == f and len(calls) == 7

@@ -1,78 +1,30 @@
 """No kernel is compiled or loaded while a method's clock runs, and a rehearsal leaves no trace."""
 
 import gc
-import weakref
-from contextlib import suppress
-from random import Random
 
 import numpy as np
 import pytest
 from numba import njit
-from numba.core.caching import FunctionCache
 
 import mpisim
 from mpisim.comm import clock as phases
 from mpisim.compressors.base import Identity
 from mpisim.core.errors import InputError
-from mpisim.methods.method_table import METHODS, needs_compressor
 from mpisim.runs import rehearsal
 from mpisim.runs.experiment import parse
+from mpisim.runs.metrics import column
 from mpisim.runs.rehearsal import Rehearsal, rehearse
-from mpisim.runs.setup import Setup
-from tests.compressors.cases import CASES
-from tests.helpers import before_row, set_up, some_of, table
-from tests.problems.support import SMALL
+from mpisim.runs.run_state import RunState
+from tests.helpers import before_row, run_tables, set_up, some_of, table
 from tests.problems.test_base import Bowls
-from tests.resumes import KEYS, SMOOTH
-from tests.runs.support import run_afresh
-
-COMPRESSORS = [case.table for case in CASES] + [SMOOTH, {"name": "topk", "k": 20}]
-PROBLEMS = "nonconvex-loss", "quadratic", "autoencoder", "logistic"
-
-
-LOADED: dict = {}  # kernels that a test has loaded
-
-
-@pytest.fixture(autouse=True)
-def loaded_once(monkeypatch):
-    """Loading a kernel again takes no time, but the clock notices it as before."""
-    load = FunctionCache.load_overload
-
-    def remember(self, signature, context):
-        key = self._py_func, signature
-        result = LOADED.get(key) or load(self, signature, context)
-        return LOADED.setdefault(key, result) if result else None
-
-    monkeypatch.setattr(FunctionCache, "load_overload", remember)
-
-
-def experiments(method: str, random: Random):
-    """With each compressor and problem, in an order that is drawn."""
-    keys = {"name": method, "stepsize": 0.01} | KEYS.get(method, {})
-    several = random.sample(COMPRESSORS, len(COMPRESSORS))
-    compressors = several if needs_compressor(method) else [None]
-    for compressor in compressors:
-        tables = table(keys, compressor, workers=5, rounds=17, log_every=3)
-        name = random.choice(PROBLEMS)
-        yield tables | {"problem": {"name": name, "workers": 5} | SMALL[name]}
-
-
-@some_of(7, method=METHODS)
-def test_all_kernels_are_there_when_the_clock_starts(method, seed):
-    """With the first four compressors that it accepts."""
-    tried = 0
-    for tables in experiments(method, Random(f"{method} {seed}")):
-        with suppress(InputError):
-            assert run_afresh(parse(tables))[0].clock.seconds[phases.COMPILE] == 0, tables
-            tried += 1
-        if tried == 4:
-            break
+from tests.resumes import SMOOTH
+from tests.runs.support import GD, run_afresh
 
 
 def test_without_the_rehearsal_kernels_are_loaded_on_the_way(monkeypatch):
-    """Else the test above could not fail."""
+    """Else `test_no_module_and_no_kernel_is_missing` could not fail."""
     monkeypatch.setattr("mpisim.runs.loop.rehearse", lambda setup: None)
-    tables = table({"name": "ef21", "stepsize": 0.1}, {"name": "topk", "k": 20})
+    tables = table(GD | {"name": "ef21"}, {"name": "topk", "k": 20})
     assert run_afresh(parse(tables))[0].clock.seconds[phases.COMPILE] > 0
 
 
@@ -107,17 +59,16 @@ def test_one_rank_is_advised_where_exchanges_take_longer_than_what_is_shared():
     assert Rehearsal({}, 7e-3, 6e-3).advice(2) == ""
     assert "260 ms on 2 ranks" in Rehearsal({}, 0.26, 6e-3).advice(2)
     for rounds in (1, 20):  # the first round warms up, and advises nothing
-        tables = table({"name": "gd", "stepsize": 0.1}, rounds=rounds)
-        alone = rehearse(set_up(tables))
+        alone = rehearse(set_up(table(GD, rounds=rounds)))
         assert alone.alone_seconds > 0
         assert np.isinf(alone.alone_seconds) == (rounds == 1)
 
 
-@pytest.mark.parametrize("rounds", [0, 1, 3, 9])
+@some_of(2, rounds=[0, 1, 3, 9])
 def test_a_rehearsal_leaves_no_trace(rounds, monkeypatch):
     """Neither in bits nor in points, nor in what the parts of the run hold."""
-    run = {"rounds": rounds, "columns": ["pi", "adaptive"]}
-    tables = table({"name": "diana", "stepsize": 0.1}, SMOOTH, **run)
+    columns = ["pi", "adaptive"]
+    tables = table({"name": "diana", "stepsize": 0.1}, SMOOTH, rounds=rounds, columns=columns)
 
     def ended() -> tuple[dict, np.ndarray, dict]:
         setup, end = run_afresh(parse(tables))
@@ -126,92 +77,135 @@ def test_a_rehearsal_leaves_no_trace(rounds, monkeypatch):
 
     with_one = ended()
     monkeypatch.setattr("mpisim.runs.loop.rehearse", lambda setup: None)
-    without = ended()
-    np.testing.assert_equal(with_one, without)
+    np.testing.assert_equal(with_one, ended())
 
 
-@pytest.mark.parametrize("limit, rows", [(1e9, [0, 8]), (0.0, [0])])
+@pytest.mark.parametrize(("limit", "rows"), [(1e9, [0, 8]), (0.0, [0])])
 def test_a_long_row_is_rehearsed_once(limit, rows, monkeypatch):
     """A row of a whole network takes minutes: a second one would only delay the first round."""
-    result = []
-    setup = set_up(table({"name": "gd", "stepsize": 0.1}, rounds=9))
-
+    result, setup = [], set_up(table(GD, rounds=9))
     monkeypatch.setattr("mpisim.runs.rehearsal.LONG", limit)
     before_row(monkeypatch, result.append)
     rehearse(setup)
     assert result == rows
 
 
-def test_the_state_of_a_rehearsal_is_freed_with_it(monkeypatch):
+def test_the_state_of_a_rehearsal_is_freed_with_it():
     """At once: until the garbage collector runs, a large state would be there twice."""
-    tables = table({"name": "ef21", "stepsize": 0.1}, {"name": "topk", "k": 3})
-    setup, states, new_state = set_up(tables), [], Setup.new_state
 
-    def remember(self, star):
-        state = new_state(self, star)
-        states.append(weakref.ref(state))
-        return state
+    def states():
+        return sum(type(one) is RunState for one in gc.get_objects())
 
-    monkeypatch.setattr(Setup, "new_state", remember)
+    setup = set_up(table(GD))
     gc.disable()
     try:
+        before = states()
         rehearse(setup)
-        kept = [state() for state in states]
+        assert states() == before >= 1
     finally:
         gc.enable()
-    assert kept == [None]
 
 
 MINE = {"name": "mine"}
 MARINA = {"name": "marina", "stepsize": 0.1, "p": 0.5}
-WITH_MINE = [
-    table(MARINA, MINE),
-    table(MARINA, {"name": "rotated", "inner": MINE}),
-    table({"name": "ef21-p", "stepsize": 0.1, "down": MINE}),
-]
+WITH_MINE = {
+    "up": table(MARINA, MINE),
+    "inside": table(MARINA, {"name": "rotated", "inner": MINE}),
+    "down": table(GD | {"name": "ef21-p", "down": MINE}),
+}
 
 
-@pytest.mark.parametrize("tables", WITH_MINE, ids=["up", "inside", "down"])
+@pytest.mark.parametrize("where", WITH_MINE)
 @pytest.mark.parametrize("mixin", [False, True])
-def test_what_is_no_message_is_a_line(tables, mixin):
+def test_what_is_no_message_is_a_line(where, mixin):
     wrong = {"compress": lambda self, v, draw: v}
     bases = (type("Mixin", (), wrong), Identity) if mixin else (Identity,)
     mpisim.compressor("mine")(type("Mine", bases, {} if mixin else wrong))
     with pytest.raises(InputError, match=r"Mine: compress returned ndarray; allowed: a form"):
-        rehearse(set_up(tables))
+        rehearse(set_up(WITH_MINE[where]))
 
 
-def test_a_vector_instead_of_an_upload_is_a_line():
-    def estimate(self, x):
-        return self.star.mean(self.compress(self.oracle.gradients(x)).decoded())
-
-    mpisim.method("mine")(
-        type("Mine", (mpisim.Estimator,), {"start": estimate, "estimate": estimate})
-    )
-    with pytest.raises(InputError, match=r"^star: ndarray cannot be sent; allowed: what"):
-        rehearse(set_up(table({"name": "mine", "stepsize": 0.1}, {"name": "identity"})))
+def estimate(self, x):
+    return self.star.average(self.compress(self.oracle.gradients(x)))
 
 
-MISTAKES = {
-    r"^problem 'mine': load must set rows, identity$": {
-        "load": lambda self, n, first, m, seed, dtype: vars(self).update(
-            n=n, first=first, m=m, d=4, dtype=dtype, identical=False
-        )
-    },
-    r"losses_and_gradients returned \['list', 'NoneType'\]; allowed: losses of shape \(6": {
-        "losses_and_gradients": lambda self, x: ([1.0], None)
-    },
-    r"returned \[\(6,\), \(4,\)\]; allowed": {
-        "losses_and_gradients": lambda self, x: (np.ones(6), x)
-    },
-    r"returned \['NoneType'\]; allowed": {"losses_and_gradients": lambda self, x: None},
+def sets(**values):
+    """A member that sets attributes, and returns a number or what `estimate` does."""
+
+    def member(self, x, *_):
+        for name, value in values.items():
+            setattr(self, name, value)
+        return estimate(self, x) if isinstance(self, mpisim.Estimator) else (1.0,)
+
+    return member
+
+
+def key(name, value):
+    """The members for a key with this default."""
+    return {"__annotations__": {name: type(value)}, name: value}
+
+
+SEEN = {"seen": mpisim.Shared(), "start": sets(seen={1, 2})}
+ROWS = {"seen": mpisim.PerWorker(), "start": sets(seen=np.zeros((2, 5)))}
+NOT_SENT = {"start": lambda self, x: self.star.mean(self.oracle.gradients(x))}
+NO_ROWS = {"load": lambda self, *_: vars(self).update(n=6, first=0, m=6, d=4, identical=False)}
+TWICE = {"columns": 2 * [column("wide", "twice")]}
+LOSS = {"columns": [column("loss", "twice")]}
+THREE = {"columns": [("wide", "1", "meaning")]}
+MISTAKES = [  # of a class, its members, and what the line says
+    ("method", {"check": lambda self: vars(self).update(queue=[])}, "'queue' is a list.*Shared"),
+    ("method", {"start": sets(h_i=np.zeros((6, 123)))}, r"'h_i' is set in a run.*PerWorker\(\)`"),
+    ("method", key("share", 0.5) | {"start": sets(share=0.4)}, "'share' is set .* a key of its"),
+    ("method", SEEN, r"Mine\.seen: a checkpoint cannot hold a set; all"),
+    ("method", ROWS, r"seen: has shape \(2, 5\), but is PerWorker"),
+    ("method", key("oracle", 1), r"Mine\.oracle: the run sets it; rename the key"),
+    ("method", {"start": lambda self, x: np.add(x, 1, out=x)}, "start changes x in place; allowed"),
+    (
+        "method",
+        {"start": lambda *_: None},
+        r"returned NoneType; allowed: float64 of shape \(123,\)",
+    ),
+    ("method", {"start": lambda self, x: x[None]}, r"returned float64 of shape \(1, 123\); al"),
+    ("method", {"start": lambda self, x: x.astype(np.float32)}, "returned float32 of shape"),
+    ("method", NOT_SENT, r"^star: ndarray cannot be sent; allowed: what"),
+    ("metric", {"values": lambda *_: 1.0}, r"returned 1\.0; .*: a tuple with .* its columns, wide"),
+    ("metric", {"values": sets(seen=1.0)}, r"'seen' is set in a run.*`seen = Shared\("),
+    ("metric", {"values": lambda *_: (1, 2)}, r"Mine: values returned \(1, 2\)"),
+    ("metric", {"values": lambda self, x: (np.add(x, 1, out=x)[0],)}, "values changes x in place"),
+    ("metric", {"passed": lambda self, x: np.add(x, 1, out=x)}, "Mine: passed changes x in place"),
+    ("metric", {"values": lambda self, x: (x,)}, r"Mine: values returned \(array"),
+    ("metric", {"values": lambda *_: ("a",)}, r"Mine: values returned \('a',\)"),
+    ("metric", TWICE, "Mine: its column 'wide' is in the log"),
+    ("metric", LOSS, "Mine: its column 'loss' is in the log already"),
+    ("metric", THREE, r"columns has \('wide', '1', 'meaning'\); allowed: "),
+    ("metric", {"columns": None}, "Mine: columns has None; allowed: "),
+    ("problem", NO_ROWS, "^problem 'mine': load must set dtype, rows, identity$"),
+    (
+        "problem",
+        {"losses_and_gradients": lambda *_: ([1.0], None)},
+        r"\['list', 'NoneType'\]; allo",
+    ),
+    (
+        "problem",
+        {"losses_and_gradients": lambda self, x: (np.ones(6), x)},
+        r"\[\(6,\), \(4,\)\]; al",
+    ),
+    ("problem", {"losses_and_gradients": lambda *_: None}, r"returned \['NoneType'\]; allowed"),
+]
+RIGHT = {  # the base of a class, and members without a mistake
+    "method": (mpisim.Estimator, {"start": sets(), "estimate": estimate}),
+    "metric": (mpisim.Metric, {"columns": [column("wide", "one")], "values": lambda *_: (1.0,)}),
+    "problem": (Bowls, {"workers": 6}),
 }
 
 
-@pytest.mark.parametrize("message", MISTAKES)
-def test_a_mistake_in_a_problem_is_a_line(message):
-    members = {"workers": 6} | MISTAKES[message]
-    mpisim.problem("mine")(type("Mine", (Bowls,), members))
-    tables = table({"name": "gd", "stepsize": 0.1}) | {"problem": {"name": "mine"}}
+@pytest.mark.parametrize(("kind", "members", "message"), MISTAKES)
+def test_a_mistake_in_a_class_is_a_line_before_round_0(kind, members, message):
+    base, right = RIGHT[kind]
+    members = {name: one for name, one in (right | members).items() if one is not None}
+    getattr(mpisim, kind)("mine")(type("Mine", (base,), members))
+    tables = table(GD, columns=["mine"] if kind == "metric" else [])
+    if kind == "method":
+        tables = table(GD | MINE, {"name": "topk", "k": 9})
     with pytest.raises(InputError, match=message):
-        rehearse(set_up(tables))
+        run_tables(tables | ({"problem": MINE} if kind == "problem" else {}))

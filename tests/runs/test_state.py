@@ -9,12 +9,12 @@ import pytest
 import mpisim
 from mpisim.comm.communicators import OneProcess
 from mpisim.comm.debug import MARKS, mark_in, poison, poisoned
-from mpisim.methods.estimators import ESTIMATORS
 from mpisim.runs.metrics import column
 from mpisim.testing import differences
 from tests.comm.jobs import mpirun, needs_mpirun
 from tests.comm.wrong_methods import keeps_momentum, line, published, right, undecoded
 from tests.helpers import columns, run_tables, set_up, table
+from tests.runs.support import GD
 
 FIRST, LAST = 13, 30
 
@@ -24,82 +24,19 @@ def tables(rounds=LAST, optimizer="gd", **run):
     return table(method | {"stepsize": 0.1}, {"name": "topk", "k": 9}, rounds=rounds, **run)
 
 
-def in_two_parts(tmp_path, tables_of):
-    full, log = tmp_path / "full.h5", tmp_path / "log.h5"
+def in_two_parts(log, tables_of):
+    full = log.with_name("full.h5")
     run_tables(tables_of(LAST), full)
     run_tables(tables_of(FIRST), log)
     run_tables(tables_of(LAST), log, resume=True)
     return differences(full, log)
 
 
-def average(self, x):
-    return self.star.average(self.compress(self.oracle.gradients(x)))
+def test_all_kinds_of_state_have_their_types_after_a_resume(log):
+    """A float is no float64, which would make float32 vectors wider; a queue is a list.
 
-
-def first_round(**values):
-    """The member for a first round that sets attributes."""
-
-    def start(self, x):
-        for name, value in values.items():
-            setattr(self, name, value)
-        return self.estimate(x)
-
-    return {"start": start}
-
-
-def queue_check(self):
-    self.queue = []
-
-
-def test_a_queue_that_is_changed_in_place_is_resumed(tmp_path):
-    """Steps with the mean of the last three messages."""
-
-    @mpisim.estimator("mine")
-    class Mine(mpisim.Estimator):
-        queue = mpisim.Shared("the last three messages")
-        check, start = queue_check, first_round()["start"]
-
-        def estimate(self, x):
-            self.queue.append(average(self, x))
-            del self.queue[:-3]
-            return sum(self.queue) / 3
-
-    assert in_two_parts(tmp_path, tables) == []
-
-
-KEY = {"__annotations__": {"share": float}, "share": 0.5}
-REFUSED = {  # what the message says, and the members of an estimator
-    r"Mine: .*'queue' is a list.*`queue = Shared\(\)`": {"check": queue_check},
-    r"'h_i' is set in a run.*`h_i = PerWorker\(\)`": first_round(h_i=np.zeros((6, 123))),
-    "'share' is set in a run, but is a key of its": KEY | first_round(share=0.4),
-    r"Mine\.seen: a checkpoint cannot hold a set; all": {"seen": mpisim.Shared()}
-    | first_round(seen={1, 2}),
-    r"seen: has shape \(2, 5\), but is PerWorker": {"seen": mpisim.PerWorker()}
-    | first_round(seen=np.zeros((2, 5))),
-    r"Mine\.oracle: the run sets it; rename the key": {
-        "__annotations__": {"oracle": int},
-        "oracle": 1,
-    },
-    "Mine: start changes x in place; allowed": {"start": lambda self, x: np.add(x, 1, out=x)},
-    r"Mine: start returned NoneType; allowed: float64 of shape \(123,\)": {
-        "start": lambda *_: None
-    },
-    r"start returned float64 of shape \(1, 123\); al": {"start": lambda self, x: x[None]},
-    "start returned float32 of shape": {"start": lambda self, x: x.astype(np.float32)},
-}
-
-
-@pytest.mark.parametrize("message", REFUSED)
-def test_what_cannot_be_resumed_or_is_no_estimate_is_refused_before_round_0(message, tmp_path):
-    members = first_round() | {"estimate": average} | REFUSED[message]
-    mpisim.estimator("mine")(type("Mine", (mpisim.Estimator,), members))
-    with pytest.raises(mpisim.InputError, match=message):
-        run_tables(tables(), tmp_path / "log.h5")
-    assert (tmp_path / "log.h5").exists() == ("check" not in members and "oracle" not in members)
-
-
-def test_all_kinds_of_state_have_their_types_after_a_resume(tmp_path):
-    """A float is no float64, which would make float32 vectors wider; a queue is a list."""
+    The messages depend on a list that is changed in place, and steps on one of the optimizer.
+    """
     result = []
 
     def kinds(value):
@@ -112,14 +49,14 @@ def test_all_kinds_of_state_have_their_types_after_a_resume(tmp_path):
     @mpisim.estimator("mine")
     class Mine(mpisim.Estimator):
         h_i = mpisim.PerWorker("a row each")
-        last_i = mpisim.PerWorker("two of them, and their norms (m,)")
+        last_i = mpisim.PerWorker("their last three messages, and their norms (m,)")
         h = mpisim.AtServer()
         notes = mpisim.Shared()
         later = mpisim.Shared()
 
         def start(self, x):
             self.h_i, self.h = self.star.zeros(self.star.m, len(x)), self.star.zeros(len(x))
-            self.last_i = ([self.h_i + 1, self.h_i], np.arange(self.star.m), None)
+            self.last_i = ([self.h_i] * 3, np.arange(self.star.m), None)
             self.notes = {
                 "a": [True, None, 3, 10**30, 0.1, float("inf"), "text é", (1, [2.5, []])],
                 (1, "b"): {"x": np.float32(0.1), 2: np.array(7), "none": np.zeros(0)},
@@ -131,19 +68,13 @@ def test_all_kinds_of_state_have_their_types_after_a_resume(tmp_path):
                 self.later = "set"
             if self.star.round == FIRST:
                 result.append((kinds(self.state()), repr(self.notes), self.later))
-            m_i = self.compress(self.oracle.gradients(x) - self.h_i)
+            last, *_ = self.last_i
+            m_i = self.compress(self.oracle.gradients(x) - sum(last) / 3)
             self.h_i = m_i.add_to(self.h_i)
-            self.last_i[0].append(self.last_i[0].pop(0) * 0.5)
+            last.append(m_i.decoded())
+            del last[:-3]
             self.h = self.h + self.star.mean(m_i)
             return self.star.broadcast(self.h)
-
-    assert in_two_parts(tmp_path, tables) == []
-    one, *others = result
-    assert others and all(other == one for other in others)
-
-
-def test_an_optimizer_keeps_what_it_declares(tmp_path, monkeypatch):
-    monkeypatch.setitem(ESTIMATORS, "mine", ESTIMATORS["naive"])
 
     @mpisim.optimizer("averaged")
     class Averaged(mpisim.Optimizer):
@@ -156,10 +87,12 @@ def test_an_optimizer_keeps_what_it_declares(tmp_path, monkeypatch):
             self.past = [*self.past[-1:], gamma * g]
             return x - sum(self.past) / 2
 
-    assert in_two_parts(tmp_path, lambda rounds: tables(rounds, "averaged")) == []
+    assert in_two_parts(log, lambda rounds: tables(rounds, "averaged")) == []
+    one, *others = result
+    assert others and all(other == one for other in others)
 
 
-def test_a_history_that_grows_is_resumed(tmp_path, monkeypatch):
+def test_a_history_that_grows_is_resumed(log, monkeypatch):
     """Its first axis, or that after the workers'; a vector keeps its dimension."""
 
     @mpisim.estimator("mine")
@@ -178,20 +111,19 @@ def test_a_history_that_grows_is_resumed(tmp_path, monkeypatch):
             self.h = np.concatenate([self.h, self.star.mean(m_i)[None]])
             return self.star.broadcast(self.h.mean(axis=0))
 
-    assert in_two_parts(tmp_path, tables) == []
+    assert in_two_parts(log, tables) == []
     setup = set_up(tables())
     setup.state.step(0.1)
     shapes = setup.state.shapes()
     for wrong in ((), (123,), (2, 2, 123), (2, 122)):
-        monkeypatch.setattr(
-            setup.state, "shapes", lambda wrong=wrong: shapes | {"estimator.h": wrong}
-        )
+        changed = shapes | {"estimator.h": wrong}
+        monkeypatch.setattr(setup.state, "shapes", lambda changed=changed: changed)
         with pytest.raises(mpisim.InputError, match=r"its state has estimator\.h of shape \("):
             setup.state.require_shapes(shapes)
 
 
 @pytest.mark.parametrize("log_every", [1, 4])  # 13 is a row of the first part alone
-def test_a_metric_keeps_what_it_declares(log_every, tmp_path):
+def test_a_metric_keeps_what_it_declares(log_every, log):
     """The largest |g^k|^2 so far, how many rows there were, and bits of each worker.
 
     A running maximum fell with a resume, and a count of rows has none of the first part.
@@ -200,8 +132,8 @@ def test_a_metric_keeps_what_it_declares(log_every, tmp_path):
     @mpisim.metric("largest")
     class Largest(mpisim.Metric):
         columns = (
-            ("largest", np.float64, "1", "largest |g|^2 so far"),
-            ("rows", np.float64, "1", "rows so far"),
+            column("largest", "|g|^2 so far"),
+            column("rows", "so far"),
             ("bits", np.float64, "bit", "of worker n"),
         )
         g = mpisim.AtServer()
@@ -220,66 +152,17 @@ def test_a_metric_keeps_what_it_declares(log_every, tmp_path):
         def values(self, x):
             self.count[0] += 1
             rows = self.star.all_workers(self.bits_i)
-            return self.g, self.count[0], rows[-1]
+            return np.array([self.g, self.count[0], rows[-1]])
 
     def named(rounds):
-        ef21 = {"name": "ef21", "stepsize": 0.1}
-        run = {"columns": ["largest"], "log_every": log_every}
-        return table(ef21, {"name": "topk", "k": 9}, rounds=rounds, **run)
+        run = {"rounds": rounds, "columns": ["largest"], "log_every": log_every}
+        return table(GD | {"name": "ef21"}, {"name": "topk", "k": 9}, **run)
 
-    assert in_two_parts(tmp_path, named) == []
-    result = columns(tmp_path / "log.h5")
+    assert in_two_parts(log, named) == []
+    result = columns(log)
     assert (np.diff(result["largest"]) >= 0).all() and result["largest"][-1] > 0
     assert result["rows"].tolist() == list(range(1, len(result["rows"]) + 1))
     assert (np.diff(result["bits"]) >= 0).all() and result["bits"][-1] > 4000
-
-
-def test_a_metric_that_declares_nothing_is_refused(tmp_path):
-    @mpisim.metric("largest")
-    class Largest(mpisim.Metric):
-        columns = (("largest", np.float64, "1", "largest loss so far"),)
-
-        def values(self, x):
-            self.largest = max(getattr(self, "largest", 0.0), float(abs(x).max()))
-            return (self.largest,)
-
-    with pytest.raises(mpisim.InputError, match=r"'largest' is set in a run.*`largest = Shared\("):
-        run_tables(table({"name": "gd", "stepsize": 0.1}, columns=["largest"]))
-
-
-MISTAKES = {  # of a metric, whose one column is "wide"
-    r"Wide: values returned 1\.0; allowed: a tuple with a number for each of its columns, wide": {
-        "values": lambda self, x: 1.0
-    },
-    r"Wide: values returned \(1, 2\)": {"values": lambda self, x: (1, 2)},
-    "Wide: values changes x in place": {"values": lambda self, x: (np.add(x, 1, out=x)[0],)},
-    "Wide: passed changes x in place": {"passed": lambda self, x: np.add(x, 1, out=x)},
-    r"Wide: values returned \(array": {"values": lambda self, x: (x,)},
-    r"Wide: values returned \('a',\)": {"values": lambda self, x: ("a",)},
-    "Wide: its column 'wide' is in the log": {"columns": 2 * [column("wide", "twice")]},
-    "Wide: its column 'loss' is in the log already": {"columns": [column("loss", "twice")]},
-    r"columns has \('wide', '1', 'meaning'\); allowed: ": {"columns": [("wide", "1", "meaning")]},
-    "Wide: columns has None; allowed: ": {"columns": None},
-}
-
-
-@pytest.mark.parametrize("message", MISTAKES)
-def test_a_mistake_in_a_metric_is_a_line(message):
-    right = {"columns": [column("wide", "largest entry")], "values": lambda self, x: (x.max(),)}
-    members = {name: one for name, one in (right | MISTAKES[message]).items() if one is not None}
-    mpisim.metric("wide")(type("Wide", (mpisim.Metric,), members))
-    with pytest.raises(mpisim.InputError, match=message):
-        run_tables(table({"name": "gd", "stepsize": 0.1}, columns=["wide"]))
-
-
-def test_a_metric_may_return_an_array():
-    members = {"columns": [column("wide", "largest entry")], "values": lambda self, x: x[:1]}
-    mpisim.metric("wide")(type("Wide", (mpisim.Metric,), members))
-    c = run_tables(table({"name": "gd", "stepsize": 0.1}, columns=["wide"]), keep=True).columns
-    assert c["wide"].shape == c["loss"].shape
-
-
-RANDK = {"name": "randk", "k": 4}
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -330,6 +213,12 @@ def test_one_process_sees_what_is_kept_undecoded_or_crosses_uncharged():
 @pytest.mark.parametrize("name", ["lag", "dcgd"])
 def test_what_the_star_asks_for_itself_is_allowed(name):
     """Flags, what attackers know, and columns: they need all workers, and are no messages."""
-    keys = {"name": name, "stepsize": 0.1} | ({"zeta": 2.0} if name == "lag" else {})
-    tables = table(keys, {"name": "identity"}, rounds=3, debug=True, columns=["estimates"])
+    keys = {"zeta": 2.0} if name == "lag" else {}
+    tables = table(
+        GD | {"name": name} | keys,
+        {"name": "identity"},
+        rounds=3,
+        debug=True,
+        columns=["estimates"],
+    )
     run_tables(tables | {"attack": {"name": "ipm", "share": 0.2}}, comm=OneProcess())

@@ -2,36 +2,28 @@
 
 import io
 import sys
+from unittest.mock import MagicMock
 
 import pytest
 
 import mpisim
 from mpisim.core import terminal
 from mpisim.runs.progress import ERASE_LINE, Progress, StatusLine, duration
-from tests.helpers import settings, table
+from tests.helpers import table
+from tests.runs.support import GD
 
-EXPERIMENT = table({"name": "gd", "stepsize": 0.1}, rounds=5) | {
-    "problem": {"name": "quadratic", "dimension": 4, "workers": 2}
-}
+QUADRATIC = {"name": "quadratic", "dimension": 4, "workers": 2}
+EXPERIMENT = table(GD, rounds=5) | {"problem": QUADRATIC}
 
 
-class Calls:
-    """A library that notes the calls of its functions, and fails in those of ``failing``."""
-
-    def __init__(self, failing=()):
-        self.calls, self.failing = [], failing
-
-    def __getattr__(self, name):
-        def call(*words, **named):
-            self.calls.append((name, words, named))
-            if name in self.failing:
-                raise ConnectionError("no\nnetwork")
-            return self
-
-        return call
-
-    def of(self, name):
-        return [(words, named) for called, words, named in self.calls if called == name]
+@pytest.fixture
+def tool(monkeypatch):
+    """What stands for each library, and for the run that it starts."""
+    tool = MagicMock()
+    tool.init.return_value = tool.SummaryWriter.return_value = tool
+    for module, *_ in TRACKERS.values():
+        monkeypatch.setitem(sys.modules, module, tool)
+    return tool
 
 
 TRACKERS = {  # the module, and the functions that get a row or a value, and the end
@@ -42,11 +34,11 @@ TRACKERS = {  # the module, and the functions that get a row or a value, and the
 
 
 @pytest.mark.parametrize("kind", TRACKERS)
-def test_a_tracker_gets_every_row_and_the_end(kind, monkeypatch):
-    tool, rows, (module, log, end) = Calls(), {}, TRACKERS[kind]
-    monkeypatch.setitem(sys.modules, module, tool)
-    result = mpisim.run(mpisim.Experiment.from_dict(EXPERIMENT), track=kind)
-    for words, named in tool.of(log):
+def test_a_tracker_gets_every_row_and_the_end(kind, tool, monkeypatch):
+    _, log, end = TRACKERS[kind]
+    monkeypatch.setenv("WANDB_PROJECT", "mine")
+    result, rows = mpisim.run(EXPERIMENT, track=kind), {}
+    for words, named in getattr(tool, log).call_args_list:
         if kind == "tensorboard":
             name, value, k = words
             rows.setdefault(k, {})[name] = value
@@ -55,48 +47,31 @@ def test_a_tracker_gets_every_row_and_the_end(kind, monkeypatch):
     assert list(rows) == result.rows["round"].tolist() == list(range(6))
     for name in ("loss", "bits_up", "time_compute"):
         assert [row[name] for row in rows.values()] == result.rows[name].tolist()
-    assert len(tool.of(end)) == 1 and "quadratic" in str(tool.calls[:3])
-
-
-def test_wandb_shows_the_project_of_its_variable(monkeypatch):
-    tool = Calls()
-    monkeypatch.setitem(sys.modules, "wandb", tool)
-    for name in ("mpisim", "mine"):
-        mpisim.run(EXPERIMENT, track="wandb")
-        assert tool.of("init")[-1][1]["project"] == name
-        monkeypatch.setenv("WANDB_PROJECT", "mine")
+    getattr(tool, end).assert_called_once()
+    assert "quadratic" in str(tool.mock_calls[:4])
+    assert kind != "wandb" or tool.init.call_args.kwargs["project"] == "mine"
 
 
 @pytest.mark.parametrize("failing", ["init", "log", "finish"])
-def test_a_tracker_that_fails_does_not_end_the_run(failing, monkeypatch, capsys):
-    tool = Calls([failing])
-    monkeypatch.setitem(sys.modules, "wandb", tool)
-    result = mpisim.run(mpisim.Experiment.from_dict(EXPERIMENT), track="wandb")
+def test_a_tracker_that_fails_does_not_end_the_run(failing, tool, capsys):
+    getattr(tool, failing).side_effect = ConnectionError("no\nnetwork")
+    result = mpisim.run(EXPERIMENT, track="wandb")
     assert result.status == "done" and len(result.rows["round"]) == 6
     output = capsys.readouterr().err
     assert output == "mpisim: --track wandb: stopped: no network; the run goes on\n"
-    assert len(tool.of(failing)) == 1  # it is left alone then
+    getattr(tool, failing).assert_called_once()  # it is left alone then
 
 
-def test_without_the_library_there_is_one_line_and_no_log(tmp_path, monkeypatch, command):
+def test_a_run_that_cannot_start_is_shown_by_no_tracker(log, tool, monkeypatch):
     monkeypatch.setitem(sys.modules, "mlflow", None)
-    log = tmp_path / "log.h5"
-    gd = "method={ name = 'gd', stepsize = 0.1 }"
-    words = settings("problem={ name = 'quadratic', dimension = 4 }", gd, "run.rounds=3")
-    line = command("run", *words, "--track", "mlflow", "--out", log, code=2)
-    assert line.endswith("mlflow needs mlflow: pip install 'mpisim[mlflow]'\n")
-    assert not log.exists()
+    with pytest.raises(mpisim.InputError, match=r"mlflow needs mlflow: pip install 'mpisim\[ml"):
+        mpisim.run(EXPERIMENT, log=log, track="mlflow")
     with pytest.raises(mpisim.InputError, match="'tensorbored'; did you mean 'tensorboard'"):
-        mpisim.run(mpisim.Experiment.from_dict(EXPERIMENT), track="tensorbored")
-
-
-def test_a_run_that_does_not_start_is_shown_by_no_tracker(tmp_path, monkeypatch):
-    tool, log = Calls(), tmp_path / "log.h5"
-    monkeypatch.setitem(sys.modules, "wandb", tool)
-    mpisim.run(EXPERIMENT, log=log)
+        mpisim.run(EXPERIMENT, log=log, track="tensorbored")
+    mpisim.run(EXPERIMENT, log=log)  # which is not there yet
     with pytest.raises(mpisim.InputError, match="exists already"):
         mpisim.run(EXPERIMENT, log=log, track="wandb")
-    assert tool.calls == []
+    assert tool.mock_calls == []
 
 
 class Terminal(io.StringIO):
@@ -104,15 +79,14 @@ class Terminal(io.StringIO):
         return True
 
 
-def drive(stream, seconds, step, rounds, **options):
+def drive(stream, seconds, step, rounds):
     """A run that logs a round every ``step`` seconds; returns the times at which it wrote."""
     now, written = 100.0, []
-    progress = Progress(rounds, stream, clock=lambda: now, **options)
+    progress = Progress(rounds, stream, clock=lambda: now)
     for k in range(int(seconds / step) + 1):
-        now = 100.0 + k * step
-        before = len(stream.getvalue())
+        now, before = 100.0 + k * step, stream.tell()
         progress.update(k, 0.5, 1e-3, 320.0 * k)
-        if len(stream.getvalue()) > before:
+        if stream.tell() > before:
             written.append(now - 100.0)
     return progress, written
 
@@ -124,39 +98,28 @@ def test_batch_log_gets_few_lines():
     progress.close("done")
     lines = stream.getvalue().splitlines()
     assert len(lines) == 10 and "\r" not in stream.getvalue() and "\x1b" not in stream.getvalue()
-    assert lines[0] == (
-        "round 20/1000 (2%), 2/s, 8 min 10 s left, f 0.5, |grad f|^2 1.00e-03, 6.4 kbit/worker"
-    )
+    begin = "round 20/1000 (2%), 2/s, 8 min 10 s left, f 0.5, |grad f|^2 1.00e-03, 6.4 kbit/worker"
+    assert lines[0] == begin
     assert lines[-1].startswith("done: round 800 of 1000 in 6 min 40 s (2 rounds/s), f 0.5")
 
 
-def test_terminal_has_one_line_that_overwrites_itself():
+def test_terminal_has_one_line_that_overwrites_itself(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
     stream = Terminal()
     progress, written = drive(stream, 3, 0.01, 300)
-    assert 10 <= len(written) <= 13
-    assert "\n" not in stream.getvalue()
-    assert all(len(part) <= 200 for part in stream.getvalue().split(ERASE_LINE))
+    assert 10 <= len(written) <= 13 and "\n" not in stream.getvalue()
     progress.close("interrupted")
     assert stream.getvalue().count("\n") == 1
     assert "interrupted: round 300 of 300" in stream.getvalue()
+    for line in stream.getvalue().replace("\n", ERASE_LINE).split(ERASE_LINE):
+        assert len(line) < 60  # none wraps, or ends within a value
+        assert not line or line.endswith(("f 0.5", "1.00e-03", "bit/worker", "rounds/s)"))
 
 
 def test_durations():
     texts = {0: "0.0 s", 59.94: "59.9 s", 59.96: "1 min 00 s", 185: "3 min 05 s"}
     for seconds, text in (texts | {7620: "2 h 07 min", float("inf"): "?"}).items():
         assert duration(seconds) == text
-
-
-def test_lines_do_not_wrap(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    stream = Terminal()
-    progress = Progress(10**6, stream, True, clock=iter(range(1000)).__next__)
-    for k in (0, 123456, 10**6):
-        progress.update(k, 1.2345e-12, 9.87654e-123, 123456789.0)
-    progress.close()
-    for line in stream.getvalue().replace("\n", ERASE_LINE).split(ERASE_LINE):
-        assert len(line) < 80 and not line.endswith(",")
-    assert "done: round 1000000 of 1000000 in" in stream.getvalue()
 
 
 def test_a_message_has_a_line(monkeypatch, capsys):

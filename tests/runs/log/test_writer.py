@@ -58,10 +58,11 @@ def rows_of(path):
 
 
 def test_every_column_has_units_and_a_description(tmp_path):
-    log = LogWriter(tmp_path / "a" / "log.h5", {"title": "t"}, SCHEMA)
+    path = tmp_path / "a" / "log.h5"
+    log = LogWriter(path, {"title": "t"}, SCHEMA)
     log.row(row(0))
     log.finish("done", np.arange(3.0), {"rows": np.array([1, 2])})
-    with h5py.File(tmp_path / "a" / "log.h5") as file:
+    with h5py.File(path) as file:
         assert file.attrs["status"] == "done" and file.attrs["title"] == "t"
         assert set(file["rounds"]) == {name for name, *_ in SCHEMA}
         for data in [*file["rounds"].values(), *file["workers"].values()]:
@@ -71,12 +72,12 @@ def test_every_column_has_units_and_a_description(tmp_path):
         assert file.attrs["rows_sha256"] == expected.hexdigest()
 
 
-@some_of(3, pause=[0.02, 0.3, 0.9, 4.0, 9.0, 60.0])
-def test_how_far_the_files_may_be_behind(pause, tmp_path, monkeypatch):
+@some_of(2, pause=[0.3, 0.9, 4.0, 9.0, 60.0])
+def test_how_far_the_files_may_be_behind(pause, log, monkeypatch):
     """The journal by a second; the HDF5 file by ten, or a tenth of the time since the start."""
-    path, time = tmp_path / "log.h5", Time(monkeypatch)
+    time, path = Time(monkeypatch), log
     log, written, k = LogWriter(path, {}, SCHEMA), {}, 0
-    while time.now < (40 if pause == 0.02 else 40 * max(pause, 5.0)):
+    while time.now < 40 * max(pause, 5.0):
         time.now += pause
         log.row(row(k))
         written[k], k = time.now, k + 1
@@ -107,11 +108,6 @@ def test_writing_all_rows_again_takes_a_tenth_of_the_time(checkpoints, tmp_path,
     log.finish("done", None, {})
 
 
-@pytest.fixture
-def log(tmp_path):
-    return tmp_path / "log.h5"
-
-
 def write(log, *ends):
     """A journal with a record up to each of ``ends``; the sizes of the file after each."""
     written = Journal(journal.path_for(log), SCHEMA, rows(0, ends[0]))
@@ -139,20 +135,19 @@ def test_the_format_is_as_it_is_described(log):
     assert np.array_equal(np.frombuffer(b"".join(records[1:]), kind), rows(0, 5))
 
 
-@pytest.mark.parametrize("tail", [b"", b"\0" * 5000, b"\xff" * 5000])
+@pytest.mark.parametrize(
+    "tail", [b"", b"\0" * 5000, b"\xff" * 5000], ids=["nothing", "zeros", "rubbish"]
+)
 def test_a_torn_tail_is_cut_at_the_last_good_record(tail, log):
-    """At every seventh length, with nothing after it, space that was never filled, or rubbish."""
+    """At some lengths, with nothing after it, space that was never filled, or rubbish."""
     ends = (2, 3, 7, 20)
     sizes, path = write(log, *ends), journal.path_for(log)
     content = path.read_bytes()
-    for size in range(0, len(content) + 1, 17 if tail else 7):
+    for size in range(0, len(content) + 1, 17):
         path.write_bytes(content[:size] + tail)
         result = journal.read(log, SCHEMA)
         there = max([0, *(end for end, at in zip(ends, sizes, strict=True) if at <= size)])
-        if result is None:
-            assert there == 0
-        else:
-            assert np.array_equal(result, rows(0, there))
+        assert np.array_equal(rows(0, 0) if result is None else result, rows(0, there))
 
 
 def test_the_journal_of_another_run_is_not_removed(log):
@@ -166,6 +161,7 @@ def test_the_journal_of_another_run_is_not_removed(log):
 
 CALLS = ("pwrite", "pread", "fsync", "link", "replace", "unlink")
 RESULTS = {"rows": np.ones(6, int)}
+LONG = {"config": "x" * 2000}
 
 
 @pytest.fixture
@@ -203,24 +199,24 @@ def failing(monkeypatch, name, numbers):
 
 def content(path):
     """Status and rows of a log."""
+    there = rows_of(path)
     with h5py.File(path) as file:
-        size = {values.size for values in file["rounds"].values()}
-        assert len(size) == 1 and file.attrs["config"] == "x" * 2000
-        assert np.array_equal(file["rounds/loss"], rows(0, *size)["loss"])
-        return file.attrs["status"], *size
+        assert {values.size for values in file["rounds"].values()} == {there}
+        assert file.attrs["config"] == LONG["config"]
+        return file.attrs["status"], there
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["once", "for ever"])
-@some_of(6, name=CALLS)
-def test_each_failure_is_one_line_and_loses_nothing(name, again, tmp_path, monkeypatch, often):
-    path = tmp_path / "log.h5"
+@some_of(4, name=CALLS)
+def test_each_failure_is_one_line_and_loses_nothing(name, again, log, monkeypatch, often):
+    path = log
     with monkeypatch.context() as patch:
-        log, calls = LogWriter(path, {"config": "x" * 2000}, SCHEMA), calls_of(patch, os, name)
+        log, calls = LogWriter(path, LONG, SCHEMA), calls_of(patch, os, name)
         sixty_rows(log, [])
     last = len(calls)
     assert content(path) == ("done", 60) and not journal.path_for(path).exists()
-    for first in sorted({1, 2, 3, last // 3, last // 2, last - 1, last} & {*range(1, last + 1)}):
-        log, marks = LogWriter(path, {"config": "x" * 2000}, SCHEMA), [0]
+    for first in sorted({1, 2, last // 2, last - 1, last} & {*range(1, last + 1)}):
+        log, marks = LogWriter(path, LONG, SCHEMA), [0]
         with monkeypatch.context() as patch:
             failing(patch, name, range(first, 10**9 if again else first + 1))
             with pytest.raises(OutputError, match=r"log\.h5: cannot be written: Input/output e"):
@@ -230,34 +226,33 @@ def test_each_failure_is_one_line_and_loses_nothing(name, again, tmp_path, monke
         if kept is None:
             assert (status, there) == ("done", 60)
         else:
-            assert max(len(kept), there) >= marks[-1] and len(kept) >= marks[-1]
-            assert np.array_equal(kept, rows(0, len(kept)))
+            assert len(kept) >= marks[-1] and np.array_equal(kept, rows(0, len(kept)))
         assert status in ("running", "failed", "done")
 
 
 @pytest.mark.parametrize("name", ["pwrite", "fsync"])
-def test_after_a_failure_the_journal_is_not_written_again(name, tmp_path, monkeypatch, often):
+def test_after_a_failure_the_journal_is_not_written_again(name, log, monkeypatch, often):
     """The system forgets the pages that it could not write; a second sync would succeed."""
-    log = LogWriter(tmp_path / "log.h5", {}, SCHEMA)
+    path, log = log, LogWriter(log, {}, SCHEMA)
     log.row(row(0))
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch, pytest.raises(OutputError) as first:
         failing(patch, name, (1,))
-        with pytest.raises(OutputError) as first:
-            log.row(row(1)) or log.mark()
+        log.row(row(1))
+        log.mark()
     size = log.journal.path.stat().st_size
-    for act in (lambda: log.row(row(2)), lambda: log.mark()):
+    for act in (lambda: log.row(row(2)), log.mark):
         with pytest.raises(OutputError) as again:
             act()
         assert again.value is first.value
     assert log.journal.path.stat().st_size == size
     with pytest.raises(OutputError):  # nor is the end of the run what was asked for
         log.finish("done", np.zeros(3), {})
-    with h5py.File(tmp_path / "log.h5") as file:
+    with h5py.File(path) as file:
         assert file.attrs["status"] in ("running", "failed")
 
 
-def test_the_last_log_is_on_the_disk_before_the_journal_goes(tmp_path, monkeypatch, often):
-    log, events = LogWriter(tmp_path / "log.h5", {}, SCHEMA), []
+def test_the_last_log_is_on_the_disk_before_the_journal_goes(log, monkeypatch, often):
+    log, events = LogWriter(log, {}, SCHEMA), []
     for name in ("pwrite", "fsync", "replace", "unlink"):
         original = getattr(os, name)
 

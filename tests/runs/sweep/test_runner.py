@@ -20,16 +20,14 @@ from tests.resumes import differences
 from tests.runs.support import Killed, at_round, die
 from tests.runs.sweep.support import BASE, count_runs, run, write
 
+OWN = 'data = "rows"\ntest = "./test"\nsplit = "natural"\nclient_ids = "ids"'
+DATA = BASE.replace('data = "sample"', OWN)
 TWO_METHODS = """
 [[sweep.methods]]
 method = { name = "marina" }
 [[sweep.methods]]
 method = { name = "diana" }
 """
-
-
-def names(points):
-    return {point.name for point in points}
 
 
 def test_adding_seeds_and_methods_repeats_nothing(tmp_path, monkeypatch):
@@ -40,55 +38,46 @@ def test_adding_seeds_and_methods_repeats_nothing(tmp_path, monkeypatch):
 
     file = write(tmp_path, "run.seed = [2, 3, 1]\n" + TWO_METHODS)
     more = run(file, logs)
-    assert names(first) < names(more) and len(more) == 6
-    assert len(ran) == 6 and len(set(ran)) == 6
-    assert {p.name for p in more if p.before} == names(first)
-
-    seconds = {p.name: p.seconds for p in first}
-    assert all(p.seconds == seconds[p.name] for p in more if p.before)
+    assert len(more) == len(ran) == len(set(ran)) == 6
+    before = {p.name: p.seconds for p in more if p.before}
+    assert before == {p.name: p.seconds for p in first}
 
     (logs / ".side-by-side-0").mkdir()  # left by a sweep that was killed after its last point
     assert all(point.before for point in run(file, logs)) and len(ran) == 6
     assert not list(logs.glob(".side*"))
 
 
-@pytest.mark.parametrize("bad", [False, True])
-def test_a_killed_run_is_gone_on_with(bad, tmp_path, monkeypatch):
+def test_a_killed_run_is_gone_on_with(tmp_path, monkeypatch):
     """A log that is not the one that was written stays as it is."""
-    file = write(tmp_path, "run.checkpoint_seconds = [1e-9]")
+    file, logs = write(tmp_path, "run.checkpoint_seconds = [1e-9]"), tmp_path / "parts"
     [reference] = run(file, tmp_path / "full")
     with monkeypatch.context() as patch, pytest.raises(Killed):
         at_round(patch, 8, die)
-        run(file, tmp_path / "parts")
-    log = tmp_path / "parts" / f"{reference.name}.h5"
+        run(file, logs)
+    log, rows = logs / f"{reference.name}.h5", []
     with h5py.File(log, "r+") as opened:
-        assert opened["rounds/round"].size == 8
         opened.attrs["status"] = "running"  # as kill -9 leaves it
-    if bad:
-        log.write_bytes(b"rubbish")
-    rows, content = [], log.read_bytes()
+    content = log.read_bytes()
     without_rehearsal(monkeypatch)
     before_row(monkeypatch, rows.append)
-    [point] = run(file, tmp_path / "parts")
-    if bad:
-        assert point.status == "skipped" and f"{log}: " in point.reason and rows == []
-        assert point.reason.endswith("; move it away") and log.read_bytes() == content
-        return
+    log.write_bytes(b"rubbish")
+    [point] = run(file, logs)
+    assert point.status == "skipped" and point.reason.startswith(f"{log}: ")
+    assert point.reason.endswith("; move it away") and log.read_bytes() == b"rubbish"
+    log.write_bytes(content)
+    [point] = run(file, logs)
     assert point.status == "done" and rows == list(range(7, 13))
     assert differences(Path(reference.log), log) == []
 
 
-@pytest.mark.parametrize("file", ["rows", "test", "ids", "both"])
+@some_of(2, file=["rows", "test", "ids", "both"])
 def test_a_log_of_data_that_has_changed_is_not_complete(file, tmp_path, monkeypatch):
     """Nor is a longer run's beginning; what is registered under its name cannot change."""
     monkeypatch.chdir(tmp_path)
-    ids = "a\nb\nc\n" * 4
-    texts = {"rows": ROWS, "test": ROWS.replace("2:3", "2:4"), "ids": ids}
+    texts = {"rows": ROWS, "test": ROWS.replace("2:3", "2:4"), "ids": "a\nb\nc\n" * 4}
     for name, text in texts.items():
         Path(name).write_text(text)
-    keys = {"data": "rows", "test": "./test", "split": "natural", "client_ids": "ids"}
-    own = "\n".join(f"problem.{key} = ['{value}']" for key, value in keys.items())
-    grid, logs = write(tmp_path, f"{own}\ncompressor.k = [1]"), Path("logs")
+    grid, logs = write(tmp_path, "compressor.k = [1]", DATA), Path("logs")
     assert [point.before for point in (*run(grid, logs), *run(grid, logs))] == [False, True]
     if file == "both":  # exchanged
         Path("rows").rename("ids.old"), Path("test").rename("rows"), Path("ids.old").rename("test")
@@ -136,22 +125,18 @@ def test_impossible_points_are_skipped_with_their_reason(tmp_path, command):
     [[sweep.methods]]
     method = { name = "ef" }
     """
-    file, logs = write(tmp_path, sweep), tmp_path / "logs"
-    output = command("sweep", file, "--out", logs)
-    points = json.loads((logs / "sweep.json").read_text())["points"]
-    [done] = [p for p in points if p["status"] == "done"]
-    assert done["settings"]["compressor.k"] == 5 and done["exit_code"] == 0
-    reasons = {
-        (p["settings"]["method.name"], p["settings"]["compressor.k"], p["settings"]["problem.data"])
-        + (("alpha",) if "method.alpha" in p["settings"] else ()): p["reason"]
-        for p in points
-        if p["status"] == "skipped" and p["exit_code"] == 2
-    }
-    assert len(reasons) == 11
-    assert "compressor.k: 1000 is not allowed" in reasons["marina", 1000, "sample"]
-    assert "data 'nowhere': not found" in reasons["marina", 5, "nowhere"]
-    assert "method.alpha: unknown key" in reasons["marina", 5, "sample", "alpha"]
-    assert "no theorem for 'ef'" in reasons["ef", 5, "sample"]
+    logs = tmp_path / "logs"
+    output = command("sweep", write(tmp_path, sweep), "--out", logs)
+    points = read_summary(logs)
+    skipped = [p.reason for p in points if p.status == "skipped" and p.exit_code == 2]
+    assert [p.exit_code for p in points if p.status == "done"] == [0] and len(skipped) == 11
+    for reason in (
+        "compressor.k: 1000 is not allowed",
+        "method.alpha: unknown key",
+        "no theorem for 'ef'",
+        "data 'nowhere': not found",
+    ):
+        assert any(reason in one for one in skipped)
     assert output.count("data 'nowhere'") == 1 and "for the same reason" in output
     assert "12 points: 11 skipped, 1 done" in output
     assert len(list(logs.glob("*.h5"))) == 1
@@ -194,42 +179,32 @@ def content(log):
     return [Path(path).read_bytes() for path in (log, checkpoint.path_for(Path(log)))]
 
 
-@pytest.mark.drawn(4)
-@pytest.mark.parametrize(
-    ("first", "then"),
-    [
-        (["run.rounds=12"], ["run.rounds=30"]),
-        (["run.rounds=12", "method.name=marina"], ["run.rounds=30", "method.name=marina"]),
-        (["run.rounds=12", "run.log_every=5"], ["run.rounds=31", "run.log_every=5"]),
-        (["run.rounds=50", BITS(6 * MESSAGE)], ["run.rounds=50", BITS(9 * MESSAGE)]),
-        (["run.rounds=50", BITS(6 * MESSAGE)], ["run.rounds=14"]),
-        (["run.rounds=12"], ["run.rounds=40", BITS(15.5 * MESSAGE)]),
-        (["run.rounds=12"], ["run.rounds=40", BITS(12 * MESSAGE)]),  # met where it ended
-        (
-            ["run.rounds=40", BITS(7 * MESSAGE), "run.log_every=3"],
-            ["run.rounds=40", "run.stop.grad_norm_sq=1e-12", "run.log_every=3"],
-        ),
-    ],
-)
+BUDGETS = [
+    (["run.rounds=12"], ["run.rounds=30"]),
+    (["run.rounds=12", "method.name=marina"], ["run.rounds=30", "method.name=marina"]),
+    (["run.rounds=12", "run.log_every=5"], ["run.rounds=31", "run.log_every=5"]),
+    (["run.rounds=50", BITS(6 * MESSAGE)], ["run.rounds=50", BITS(9 * MESSAGE)]),
+    (["run.rounds=50", BITS(6 * MESSAGE)], ["run.rounds=14"]),
+    (["run.rounds=12"], ["run.rounds=40", BITS(15.5 * MESSAGE)]),
+    (["run.rounds=12"], ["run.rounds=40", BITS(12 * MESSAGE)]),  # met where it ended
+    (["run.log_every=3", BITS(7 * MESSAGE)], ["run.log_every=3", "run.stop.grad_norm_sq=1e-12"]),
+]
+
+
+SMALLER = [["run.rounds=8"], ["run.rounds=40", BITS(6 * MESSAGE)]]
+OTHERS = [["run.rounds=30", other] for other in ("run.seed=2", "run.log_every=2")]
+ANEW = [(["run.rounds=12"], then) for then in SMALLER + OTHERS]
+
+
+@pytest.mark.drawn(5)
+@pytest.mark.parametrize(("first", "then"), BUDGETS + ANEW)
 def test_it_is_as_from_scratch(first, then, tmp_path, capfd):
-    one, two = raised(tmp_path, first, then)
-    assert two.earlier == one.log
-    assert f"continuing from {one.log}, round " in capfd.readouterr().err
-    [kept] = read_summary(tmp_path / "logs")
-    assert kept.earlier == one.log
-
-
-@some_of(
-    2,
-    then=[
-        ["run.rounds=8"],
-        ["run.rounds=40", BITS(6 * MESSAGE)],
-        *(["run.rounds=30", other] for other in ("run.seed=2", "run.log_every=2")),
-    ],
-)
-def test_another_experiment_or_a_smaller_budget_starts_anew(then, tmp_path):
-    _, two = raised(tmp_path, ["run.rounds=12"], then)
-    assert two.earlier == ""
+    """A larger budget goes on; a smaller one, or another experiment, starts anew."""
+    one, two = raised(tmp_path, first, then, DIANA.replace("rounds = 12", "rounds = 40"))
+    assert two.earlier == ("" if (first, then) in ANEW else one.log)
+    line = f"continuing from {one.log}, round "
+    assert (line in capfd.readouterr().err) == bool(two.earlier)
+    assert [point.earlier for point in read_summary(tmp_path / "logs")] == [two.earlier]
 
 
 SCHEDULE = DIANA.replace("[comp", "schedule = { at = [0.5] }\n[comp")
@@ -251,41 +226,28 @@ def test_complete_logs_that_have_not_changed_are_not_read_again(tmp_path, monkey
     file, logs = write(tmp_path, "run.seed = [1, 2]"), tmp_path / "logs"
     first, second = (Path(point.log) for point in run(file, logs))
 
-    def read():
-        return [Path(path) for paths, names in calls if names == ATTRIBUTES for path in paths]
-
-    def read_by_sweep():
+    def read_by_sweep(*before):
         calls.clear()
-        assert [(p.status, p.before) for p in run(file, logs)] == [("done", True)] * 2
-        return read()
+        assert [p.before for p in run(file, logs)] == list(before)
+        return {Path(path) for paths, names in calls if names == ATTRIBUTES for path in paths}
 
-    assert read_by_sweep() == []
+    def edit(log, name, value):
+        with h5py.File(log, "r+") as opened:
+            opened.attrs[name] = value
+
+    assert read_by_sweep(True, True) == set()
     first.write_bytes(first.read_bytes())
-    assert read_by_sweep() == []
-    with h5py.File(first, "r+") as log:
-        log.attrs["note"] = "mine"
-    assert read_by_sweep() == [first]
-    assert read_by_sweep() == []
+    assert read_by_sweep(True, True) == set()
+    said, stat = {str(first): os.stat(first)}, os.stat
+    edit(first, "note", "mine")
+    with monkeypatch.context() as patch:  # inode, size and times are as they were
+        patch.setattr(os, "stat", lambda path, **how: said.get(path) or stat(path, **how))
+        assert read_by_sweep(True, True) == {first}
+    assert read_by_sweep(True, True) == set()
     (logs / "sweep.json").unlink()
-    assert sorted(read_by_sweep()) == sorted([first, second])
-    code = json.dumps({"elsewhere": "0" * 12})
-    with h5py.File(second, "r+") as log:
-        log.attrs["code"] = code
-    calls.clear()
-    assert [point.before for point in run(file, logs)] == [True, False] and second in read()
-
-
-def test_an_edit_within_a_tick_of_the_clock_is_found(tmp_path, monkeypatch):
-    """What the system says of the file is as it was: inode, size and times."""
-    file, logs = write(tmp_path, "run.seed = [1, 2]"), tmp_path / "logs"
-    log, _ = (Path(point.log) for point in run(file, logs))
-    before, original = log.stat(), os.stat
-    with h5py.File(log, "r+") as content:
-        content["rounds/loss"][1] *= 1.01
-    monkeypatch.setattr(
-        os, "stat", lambda path, **k: before if path == str(log) else original(path, **k)
-    )
-    assert log.stat().st_size == before.st_size
-    edited, other = run(file, logs)
-    assert edited.status == "skipped" and "its rows have changed" in edited.reason
-    assert other.status == "done" and other.before
+    assert read_by_sweep(True, True) == {first, second}
+    edit(second, "code", json.dumps({"elsewhere": "0" * 12}))
+    assert second in read_by_sweep(True, False)
+    with h5py.File(first, "r+") as opened:
+        opened["rounds/loss"][1] *= 1.01
+    assert "its rows have changed" in run(file, logs)[0].reason

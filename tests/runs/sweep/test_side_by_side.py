@@ -18,15 +18,11 @@ from mpisim.core.schema import choose
 from mpisim.runs.sweep.points import read_summary
 from tests.comm import jobs
 from tests.comm.jobs import HANG_SECONDS
-from tests.helpers import attributes, before_row
+from tests.helpers import attributes, before_row, some_of
 from tests.resumes import differences
 from tests.runs.sweep.support import BASE, count_runs, run, write
 
-POINTS = """
-problem.split = ["contiguous", "shuffled"]
-run.seed = [1, 2, 3]
-compressor.k = [10, 1000]
-"""
+POINTS = "run.seed = [1, 2, 3]\ncompressor.k = [10, 1000]"
 
 
 def start(file: Path, logs: Path, *words: str) -> subprocess.Popen:
@@ -41,14 +37,12 @@ def require_complete(logs, alone, timed=True):
     ``timed``: a sweep saw each run end. One that is killed may leave a log that no sweep has timed.
     """
     result = read_summary(logs)
-    assert [(p.name, p.status, p.exit_code) for p in result] == [
-        (p.name, p.status, p.exit_code) for p in alone
-    ]
     for one, two in zip(alone, result, strict=True):
+        assert (one.name, one.status, one.exit_code) == (two.name, two.status, two.exit_code)
         if one.status == "done":
             assert differences(Path(one.log), Path(two.log)) == []
             assert two.seconds is not None or (two.before and not timed)
-    assert [p.name for p in logs.iterdir() if p.name.startswith(".")] == []
+    assert list(logs.glob(".*")) == []
     return result
 
 
@@ -60,17 +54,17 @@ def test_processes_write_the_same_logs(tmp_path):
     assert job.returncode == 0, errors
     assert all(" points done" in line for line in errors.splitlines())
     result = require_complete(tmp_path / "jobs", alone)
-    assert Counter(p.status for p in result) == {"done": 6, "skipped": 6}
+    assert Counter(p.status for p in result) == {"done": 3, "skipped": 3}
     log = next(point.log for point in result if point.status == "done")
-    at_once = min(len(os.sched_getaffinity(0)), 12)
+    at_once = min(len(os.sched_getaffinity(0)), 6)
     assert attributes(log)["side_by_side"] == at_once
-    assert output.startswith(f"12 points to run, {at_once} at a time\n")
-    assert re.search(r"^\[1/12\] \S.* (k=|seed )\d+: done in ", output, re.MULTILINE)
+    assert output.startswith(f"6 points to run, {at_once} at a time\n")
+    assert re.search(r"^\[1/6\] \S.* (k=|seed )\d+: done in ", output, re.MULTILINE)
     assert output.count("compressor.k: 1000 is not allowed") == 1
-    assert "12 points: 6 done, 6 skipped; 0 of them complete before" in output
+    assert "6 points: 3 done, 3 skipped; 0 of them complete before" in output
 
 
-LONG = BASE.replace("rounds = 12", "rounds = 4000\ncheckpoint_seconds = 0.05\nlog_every = 50")
+LONG = BASE.replace("rounds = 12", "rounds = 3000\ncheckpoint_seconds = 0.05\nlog_every = 50")
 SEEDS = "run.seed = [1, 2, 3]"
 
 
@@ -81,18 +75,14 @@ def alone(tmp_path_factory):
     return run(write(folder, SEEDS, LONG), folder)
 
 
-@pytest.mark.drawn(1)
-@pytest.mark.parametrize(
-    ("number", "whom", "code"),
-    [
-        (signal.SIGINT, "parent", 130),
-        (signal.SIGKILL, "parent", -signal.SIGKILL),
-        (signal.SIGKILL, "child", 1),
-    ],
-)
-def test_processes_that_are_stopped_are_gone_on_with(number, whom, code, tmp_path, alone, seed):
-    file = write(tmp_path, SEEDS, LONG)
-    logs = tmp_path / "jobs"
+STOPS = {"interrupted": (signal.SIGINT, 130), "killed": (signal.SIGKILL, -signal.SIGKILL)}
+STOPS |= {"a child killed": (signal.SIGKILL, 1)}
+
+
+@some_of(1, how=STOPS)
+def test_processes_that_are_stopped_are_gone_on_with(how, tmp_path, alone, seed):
+    number, code = STOPS[how]
+    file, logs = write(tmp_path, SEEDS, LONG), tmp_path / "jobs"
     job = start(file, logs, "--jobs", "2")
     parent = psutil.Process(job.pid)
     while len(list(logs.glob("*.h5"))) < 2 and job.poll() is None:
@@ -100,18 +90,18 @@ def test_processes_that_are_stopped_are_gone_on_with(number, whom, code, tmp_pat
     time.sleep(Random(seed).random() / 5)  # at any moment of their rounds
     children = parent.children()
     assert len(children) == 2
-    (children[0] if whom == "child" else parent).send_signal(number)
+    (children[0] if how == "a child killed" else parent).send_signal(number)
     _, errors = job.communicate(timeout=HANG_SECONDS)
     assert job.returncode == code, errors
     assert not psutil.wait_procs(children, timeout=HANG_SECONDS)[1]
     assert errors.count("at round ") + errors.count("was killed by") >= 1
-    if number == signal.SIGINT:
+    if how == "interrupted":
         result = Counter(p.status for p in read_summary(logs))
         left = 3 - result["done"]  # one may end in the moment of the signal
         assert f"mpisim: stopped by Ctrl-C; {left} of 3 points are left; the same command" in errors
         assert result["interrupted"] >= 1
     run(file, logs)
-    require_complete(logs, alone, timed=code != -signal.SIGKILL)
+    require_complete(logs, alone, timed=how != "killed")
 
 
 @pytest.mark.parametrize("jobs", [-1, 2])
@@ -140,21 +130,17 @@ def test_two_sweeps_run_each_point_once(tmp_path, alone):
 
 
 def test_shards_are_the_sweep(tmp_path, monkeypatch, command):
-    sweep = "run.seed = [1, 2, 3]\ncompressor.k = [10, 1000]"
-    file, logs = write(tmp_path, sweep), tmp_path / "logs"
-    everything = run(file, tmp_path / "alone")
-    ran, output = count_runs(monkeypatch), ""
+    file, logs = write(tmp_path, POINTS), tmp_path / "logs"
+    expected = [(point.name, point.status) for point in run(file, tmp_path / "alone")]
+    status, ran, output = [""] * 6, count_runs(monkeypatch), ""
     for shard, numbers in (("2/4", (1, 5)), ("1/4", (0, 4)), ("4/4", (3,)), ("3/4", (2,))):
         ran.clear()
-        before = [point.status for point in read_summary(logs)] if logs.exists() else [""] * 6
         output += command("sweep", file, "--out", logs, "--shard", shard)
-        expected = [everything[number] for number in numbers]
-        done = [f"{point.name}.h5" for point in expected if point.status == "done"]
-        assert [path.name for path in ran] == done
-        after = [point.status for point in read_summary(logs)]
-        for number, point in enumerate(everything):
-            assert after[number] == (point.status if number in numbers else before[number])
-    assert [(p.name, p.status) for p in read_summary(logs)] == [
-        (p.name, p.status) for p in everything
-    ]
+        for number in numbers:
+            status[number] = expected[number][1]
+        assert [point.status for point in read_summary(logs)] == status
+        assert [path.stem for path in ran] == [
+            name for name, status in (expected[n] for n in numbers) if status == "done"
+        ]
+    assert [(point.name, point.status) for point in read_summary(logs)] == expected
     assert "6 points: 2 done, 4 not run; 0 of them" in output
