@@ -18,6 +18,7 @@ from mpisim.methods.estimators.batches import batch_size
 from mpisim.methods.method_table import Schedule
 from mpisim.methods.optimizers import warmup_rounds
 from mpisim.testing import SINGLE
+from tests.compressors.smooth_support import network
 from tests.helpers import columns, run_tables, set_up, some_of
 from tests.methods.loops import SEED, Loop, N, near, tables
 from tests.methods.test_downlink import GAMMA
@@ -117,21 +118,6 @@ def test_a_share_of_nobody_is_said(capsys):
         assert said in err and ("is less than one" in err) == bool(said)
 
 
-class Block:
-    """The workers of one of several ranks, and what all of them know."""
-
-    def __init__(self, v, first, m):
-        self.v, self.n, self.first, self.m = v, len(v), first, m
-        self.is_server = first == 0
-
-    def sum_over_workers(self, rows):
-        """The sums of the good workers' vectors; then, of their squared deviations."""
-        good, self.v = self.v[~Attack("ipm", 0.4).bad(self.n)], (self.v - self.v[:7].mean(0)) ** 2
-        mine = good[self.first : self.first + self.m]
-        assert np.allclose(rows[: len(mine), 1:], mine, rtol=1e-6, atol=1e-300)
-        return np.concatenate([[len(good)], good.sum(axis=0)])
-
-
 @pytest.mark.parametrize("name", ["sign-flip", "alie", "ipm", "noise"])
 @pytest.mark.parametrize("spread", [1.0, 1e-9])
 def test_what_bad_workers_send(name, spread):
@@ -139,15 +125,10 @@ def test_what_bad_workers_send(name, spread):
 
     Also where the workers nearly agree: a mean of squares less a squared mean would be rounding.
     """
-    attack, rows = Attack(name, 0.4, 2.0), ROWS[0] + spread * (ROWS - ROWS[0])
-    parts = []
-    for first, m in ((0, 6), (6, 5)):
-        draw = Draw(Streams(1), "up/attack", 0, first, m)
-        star = Block(rows, first, m)
-        parts.append(attack.corrupted(rows[first : first + m], np.arange(m), star, draw))
-    everyone = Draw(Streams(1), "up/attack", 0, 0, 11)
-    expected = attacked(name, rows, np.arange(11) < 7, everyone, 2.0)
-    np.testing.assert_allclose(np.concatenate(parts), expected, rtol=1e-12)
+    rows, draw = ROWS[0] + spread * (ROWS - ROWS[0]), Draw(Streams(1), "up/attack", 0, 0, 11)
+    sent = Attack(name, 0.4, 2.0).corrupted(rows, np.arange(11), network(11), draw)
+    expected = attacked(name, rows, np.arange(11) < 7, draw, 2.0)
+    np.testing.assert_allclose(sent, expected, rtol=1e-12)
 
 
 def attacked(name, v, good, draw, size=None):
