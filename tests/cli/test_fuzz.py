@@ -9,12 +9,10 @@ import pytest
 import tomli_w
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from mpi4py import MPI
 
 from mpisim.analysis.costs import Costs, Target
 from mpisim.analysis.show import show_text
 from mpisim.analysis.tune import best
-from mpisim.analysis.verify import examine
 from mpisim.cli import main
 from mpisim.compressors.base import COMPRESSORS
 from mpisim.core.errors import InputError, MpisimError
@@ -157,28 +155,18 @@ def test_logs_whose_bytes_are_changed(changes, log, tmp_path):
         accept_or_one_line(use_of, path)
 
 
-def test_a_log_that_does_not_tell_its_experiment(log, tmp_path):
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [(None, "it has no attribute config"), ("[run]\ncycles = 3", "config has no problem.name")],
+)
+def test_a_log_that_does_not_tell_its_experiment(config, why, log, tmp_path):
     path = shutil.copy(log, tmp_path / "x.h5")
     with h5py.File(path, "r+") as file:
         del file.attrs["config"]
+        file.attrs.update({"config": config} if config else {})
     for reader in (lambda path: best([path], "mean"), reached):
-        with pytest.raises(InputError, match=r"x\.h5: the log is damaged: it has no attribute con"):
+        with pytest.raises(InputError, match=rf"x\.h5: the log is damaged: {why}"):
             reader(path)
-
-
-@pytest.mark.parametrize(
-    ("new", "why"),
-    [
-        ("[run]\nstop = 3", "it holds something else than mpisim writes there"),
-        ("[run]\ncycles = 3\n[more]", "config has no run.rounds"),
-    ],
-)
-def test_a_log_with_another_experiment_is_explained_in_words(new, why, log, tmp_path):
-    path = shutil.copy(log, tmp_path / "x.h5")
-    with h5py.File(path, "r+") as file:
-        file.attrs["config"] = file.attrs["config"].replace("[run]", new, 1)
-    with pytest.raises(InputError, match=rf"x\.h5: the log is damaged: {why}"):
-        list(examine(*read_all([path]), False, False, MPI.COMM_SELF))
 
 
 def test_a_key_is_no_explanation(tmp_path):
