@@ -160,24 +160,6 @@ def test_pages_hold_what_the_code_says(generated):
 TYPESET = Path(__file__).with_name("typeset.txt").read_text().splitlines()
 
 
-ASCII = re.compile(
-    r"\w\^|\b\w_\w|\w_\{|[<>]=|\|\w|(?<![\w-])(?:alpha|beta|gamma|delta|epsilon|zeta|eta|theta|lambda|mu|nu|xi"
-    r"|rho|sigma|tau|phi|chi|omega|sqrt|grad|hess)\b"
-)
-
-
-@pytest.mark.parametrize("page", ["problems", "methods", "optimizers", "compressors"])
-def test_no_formula_of_the_names_is_left_in_ascii(generated, page):
-    """Outside of formulas, code and quoted values; and none is cut in the middle of a bracket."""
-    formulas = re.findall(r"\$([^$]*)\$|```math\n(.*?)```", generated[page], re.S)
-    for formula in map("".join, formulas):
-        assert all(formula.count(a) == formula.count(b) for a, b in ("()", "[]", "{}")), formula
-    assert page == "optimizers" or len(formulas) > 50
-    rest = re.sub(r"```math\n.*?```|\$[^$]*\$|``.*?``|`[^`\n]*`", "", generated[page], flags=re.S)
-    left = [line for line in rest.splitlines() if ASCII.search(line.replace("rand-tau", ""))]
-    assert left == []
-
-
 # Markdown, and what the site's pages make of it.
 PROSE = r"""
 * A step of g_i takes 4 s: `x^k`'s C++, "x^0", $x^1$, *x^2*, |v|_inf
@@ -198,24 +180,6 @@ def test_formulas_are_typeset(generated):
         assert page(written) == printed
     for written, printed in zip(TYPESET[::2], TYPESET[1::2], strict=True):
         assert typeset(written) == printed.strip()
-
-
-QUOTED = re.compile(
-    r"""(?ms)^(```+|:::).*?^\1$|^(?:    |#|> ).*?$|\$[^$]*\$|`[^`]*`|"[^"]*"|\{w_t\}"""
-)
-
-
-def test_no_formula_of_the_prose_is_left_in_ascii(generated):
-    from prose import page
-
-    left = [
-        f"{path.name}: {line}"
-        for path in PAGES
-        if path.parent != ROOT and path.name != "names.md"
-        for line in QUOTED.sub("", page(path.read_text())).splitlines()
-        if ASCII.search(line.replace("rand-tau", "").replace("grad_norm_sq", ""))
-    ]
-    assert left == []
 
 
 def test_generated_pages(generated):
