@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from mpisim.analysis.costs import Costs, Target
 from mpisim.analysis.show import show_text
 from mpisim.analysis.tune import best
+from mpisim.analysis.verify import examine
 from mpisim.cli import main
+from mpisim.comm.communicators import OneProcess
 from mpisim.compressors.base import COMPRESSORS
 from mpisim.core.errors import InputError, MpisimError
 from mpisim.methods.method_table import METHODS
@@ -167,6 +169,14 @@ def test_a_log_that_does_not_tell_its_experiment(config, why, log, tmp_path):
     for reader in (lambda path: best([path], "mean"), reached):
         with pytest.raises(InputError, match=rf"x\.h5: the log is damaged: {why}"):
             reader(path)
+
+
+def test_a_condition_that_is_no_table(log, tmp_path):
+    path = shutil.copy(log, tmp_path / "x.h5")
+    with h5py.File(path, "r+") as file:
+        file.attrs["config"] = file.attrs["config"].replace("[run]", "[run]\nstop = 3", 1)
+    with pytest.raises(InputError, match="damaged: it holds something else than mpisim writes"):
+        list(examine(*read_all([path]), False, False, OneProcess()))
 
 
 def test_a_key_is_no_explanation(tmp_path):

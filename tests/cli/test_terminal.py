@@ -162,10 +162,11 @@ ATTRIBUTES = ("title", "command", "hosts", "stepsize_source", "mpi_library", "st
 
 @pytest.mark.parametrize("command", ["show", "verify"])
 def test_a_log_does_not_control_the_terminal(command, tmp_path, capfd):
-    path = write_log(tmp_path / f"{EVIL}.h5")
+    path = tmp_path / f"{EVIL}.h5"
+    run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=3), path)
     with h5py.File(path, "r+") as file:
         file.attrs.update(dict.fromkeys(ATTRIBUTES, EVIL))
-        file.attrs["config"] = file.attrs["config"].replace("mushrooms", "\\u001b[31m")
+        file.attrs["config"] = file.attrs["config"].replace("sample", "\\u001b[31m")
     main([command, str(path)])
     out, err = capfd.readouterr()
     assert "owned" in out and not CONTROL.search(out + err)
