@@ -12,7 +12,6 @@ import h5py
 import numpy as np
 import pytest
 from mpi4py import MPI
-from sklearn.datasets import load_svmlight_file
 
 from mpisim.comm.communicators import OneProcess
 from mpisim.core import arrays
@@ -139,6 +138,8 @@ def dense(data: str) -> tuple[np.ndarray, np.ndarray]:
     import bz2
     import gzip
     import lzma
+
+    from sklearn.datasets import load_svmlight_file  # which takes longer than all other modules
 
     path = find(data)
     opener = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}.get(path.suffix, open)

@@ -1,6 +1,7 @@
 """`import mpisim`: what it offers and costs, and that it does what the command line does."""
 
 import ast
+import re
 from pathlib import Path
 
 import numpy as np
@@ -34,12 +35,12 @@ def test_jobs_are_not_for_a_job_of_mpirun(monkeypatch):
 
 @pytest.mark.parametrize("jobs", [0, 2])
 def test_python_prints_progress_on_request(tmp_path, capfd, jobs):
-    wrong = {"method": {"stepsize": [0.1, 1.0]}, "compressor": {"k": [3, 999]}}  # 999 > d: skipped
+    wrong = {"compressor": {"k": [3, 999]}}  # 999 > d: skipped
     for progress in (False, True):
         folder = tmp_path / str(progress)
         mpisim.sweep(TABLES | {"sweep": wrong}, folder, jobs=jobs, progress=progress)
         output, errors = capfd.readouterr()
-        assert ("[1/4]" in output) == progress and (output + errors != "") == progress
+        assert ("[1/2]" in output) == progress and (output + errors != "") == progress
 
 
 def test_a_run_takes_what_a_sweep_takes(tmp_path):
@@ -66,7 +67,6 @@ def test_a_run_returns_what_its_log_holds(tmp_path):
         assert result.rows.keys() == logged.keys()
         for name, values in result.rows.items():
             assert np.array_equal(values, logged[name]) and values.dtype == logged[name].dtype, name
-    assert result.plot(y="mean_grad_norm_sq").axes
 
 
 def test_tune_is_the_command(grid, tmp_path, command):
@@ -102,14 +102,14 @@ def test_report_is_the_command(grid, tmp_path, command):
 def test_runs_that_were_read_are_as_good_as_their_paths(grid, tmp_path):
     runs, expected = mpisim.load(grid), mpisim.table(grid, 1e-2)
     assert mpisim.table(runs, 1e-2) == mpisim.table(list(runs), 1e-2) == expected
-    drawn = [mpisim.plot(one).axes[0].lines[0].get_xydata().tolist() for one in (runs, grid)]
-    assert drawn[0] == drawn[1]
-    modelled = mpisim.plot(grid, x="seconds", network="100mbit,1ms")
+    for several, path in ((runs, grid), (runs[0], runs[0].path)):
+        one, other = (mpisim.plot(given).axes[0].lines[0] for given in (several, path))
+        assert np.array_equal(one.get_xydata(), other.get_xydata())
+        assert one.get_label() == other.get_label()
+    modelled = mpisim.plot(runs, x="seconds", network="100mbit,1ms")
     assert "100mbit" in modelled.axes[0].get_xlabel()
-    one = [mpisim.plot(log).axes[0].lines[0].get_label() for log in (runs[0], runs[0].path)]
-    assert one[0] == one[1]
     pages = [mpisim.report(logs, tmp_path / "page.html").read_text() for logs in (runs, [grid])]
-    assert len(pages[0]) > 10_000 and pages[0].count("<section") == pages[1].count("<section")
+    assert pages[0].count("<section") == pages[1].count("<section") > 0
 
 
 def test_tables_take_conditions_as_figures_do(grid):
@@ -125,15 +125,10 @@ def test_fleet_is_the_command(grid, command):
     costs = mpisim.fleet(grid, ["10mbit,20ms", {"links": "mlab:US", "seed": 7}], draws=3)
     words = ["--draws", 3, "--set", "fleet.seed=7"]
     text = command("fleet", grid, "--fleet", "mlab:US", *words)
-    rows = [
-        [line.split() for line in one.splitlines() if "mlab:US" in line]
-        for one in (text, repr(costs))
-    ]
-    assert rows[0] == rows[1] and len(rows[0]) == 2
+    one, other = (re.findall(".*mlab:US.*", shown) for shown in (text, repr(costs)))
+    assert [line.split() for line in one] == [line.split() for line in other] and len(one) == 2
     assert costs[-1].target.level == 12 and min(costs[-1].levels) > 0
-    frame = costs.to_pandas()
-    assert list(frame["draws"]) == [3] * 4 and set(frame["target"]) == {12}
-    assert "mlab:US" in costs._repr_html_()
+    assert list(costs.to_pandas()["draws"]) == [3] * 4 and "mlab:US" in costs._repr_html_()
     with pytest.raises(mpisim.InputError, match="no log has a table"):
         mpisim.fleet(grid)
     with pytest.raises(mpisim.InputError, match="draws: 0 is not allowed"):
@@ -143,18 +138,17 @@ def test_fleet_is_the_command(grid, command):
 def test_card_is_the_command(command):
     text = command("card", "randk", "--set", "compressor.k=3", "--d", "30")
     card = mpisim.card("randk", d=30, k=3)
-    clocks = ("encode", "decode", "link", "pays", "ns")
-
-    def steady(lines):
-        return [line for line in lines.splitlines() if not any(word in line for word in clocks)]
-
-    assert steady(card) == steady(text) and len(steady(card)) > 5
+    clocks = re.compile("encode|decode|link|pays|ns")
+    one, other = (
+        [line for line in t.splitlines() if not clocks.search(line)] for t in (card, text)
+    )
+    assert one == other and len(one) > 5
 
 
 def test_study_and_claims(tmp_path, command):
     folder = tmp_path / "mine"
     command("new", "study", folder)
-    drawn = mpisim.study(folder, "fig1", jobs=2)
+    drawn = mpisim.study(folder, "fig1")
     assert drawn.picture.axes and drawn.claims
     command("study", folder, "fig1", "--out", tmp_path / "out")
     judged = mpisim.claims(tmp_path / "out")
@@ -167,11 +161,9 @@ def test_a_result_is_short_and_drawn():
     result = mpisim.run(experiment())
     assert len(repr(result)) < 300 and repr(result).startswith("<Result status done, method diana")
     assert np.array_equal(result.bits_per_worker, result.rows["bits_up"] / 4)
-    figure = result.plot("round", "loss")
-    assert np.array_equal(figure.axes[0].lines[0].get_ydata(), result.rows["loss"])
-    over_bits = result.plot().axes[0]
-    assert over_bits.get_xlabel() == "bits sent per worker"
-    assert over_bits.lines[0].get_xdata()[-1] == result.bits_per_worker[-1]
+    [line] = result.plot(y="loss").axes[0].lines
+    points = np.column_stack([result.bits_per_worker, result.rows["loss"]])
+    assert np.array_equal(line.get_xydata(), points[1:])  # no 0 on an axis of logarithms
     html = result._repr_html_()
     assert "<table>" in html and "bits_per_worker" in html and html.count("\n") < 30
 

@@ -49,8 +49,7 @@ UNUSED = {
 
 
 def test_a_run_of_one_process_imports_what_it_uses(tmp_path):
-    method = "method={ name = 'marina', stepsize = 0.1 }"
-    words = settings(LOGISTIC, method, "compressor={ name = 'randk', k = 2 }", "run.rounds=1")
+    words = settings(LOGISTIC, METHOD, CODE, "run.rounds=1")
     assert main(["run", *words, "--out", str(tmp_path / "first.h5")]) == 0  # prepares the data
     loaded = python(RUN, "run", *words, "--out", str(tmp_path / "log.h5"))
     assert UNUSED & set(loaded.split()) == set()
@@ -76,33 +75,28 @@ def test_default_log_is_named_by_content(tmp_path, monkeypatch, capsys):
 
 
 MARINA, RANDK = {"name": "marina", "stepsize": 0.1}, {"name": "randk", "k": 2}
-LINES = [
+GD, BIAS = {"name": "gd", "stepsize": "theory"}, {"bias": True}
+LINES = [  # an experiment, the ranks of its job, and what of the line depends on both
     (
-        table(MARINA, RANDK, data="mushrooms", rounds=7),
+        table(MARINA, RANDK, "mushrooms", rounds=7),
         3,
-        "MARINA, RandK (K = 2), non-convex loss on mushrooms, n = 6, d = 112, 7 rounds, 3 ranks",
+        "mushrooms, n = 6, d = 112, 7 rounds, 3 ranks",
     ),
-    (
-        table(MARINA, RANDK, data="/x/mine", problem={"bias": True}, ranks=2),
-        4,
-        "MARINA, RandK (K = 2), non-convex loss on mine, n = 6, 20 rounds, 2 ranks",
-    ),
-    (
-        table({"name": "gd", "stepsize": "theory"}, data="a9a", problem={"bias": True}),
-        1,
-        "GD, no compression, non-convex loss on a9a, n = 6, d = 124, 20 rounds, 1 rank",
-    ),
+    (table(MARINA, RANDK, "/x/mine", problem=BIAS, ranks=2), 4, "mine, n = 6, 20 rounds, 2 ranks"),
+    (table(GD, data="a9a", problem=BIAS), 1, "a9a, n = 6, d = 124, 20 rounds, 1 rank"),
 ]
 
 
-@pytest.mark.parametrize(("tables", "started", "line"), LINES)
-def test_what_runs(tables, started, line):
-    assert headline(parse(tables), started, Path("logs/x.h5")) == f"{line}; log logs/x.h5"
+@pytest.mark.parametrize(("tables", "started", "rest"), LINES)
+def test_what_runs(tables, started, rest):
+    what = "MARINA, RandK (K = 2)" if "compressor" in tables else "GD, no compression"
+    line = f"{what}, non-convex loss on {rest}; log logs/x.h5"
+    assert headline(parse(tables), started, Path("logs/x.h5")) == line
 
 
-SETTINGS = ["method.name=marina", "method.stepsize=0.1", "compressor.name=randk", "compressor.k=2"]
-SETTINGS += ["problem.name=quadratic", "problem.dimension=9", "problem.workers=2", "run.rounds=20"]
-WORDS = settings(*SETTINGS)
+METHOD, CODE = "method={ name = 'marina', stepsize = 0.1 }", "compressor={ name = 'randk', k = 2 }"
+QUADRATIC = "problem={ name = 'quadratic', dimension = 9, workers = 2 }"
+WORDS = settings(QUADRATIC, METHOD, CODE, "run.rounds=20")
 
 
 def test_one_line_at_the_end(tmp_path, capfd):
@@ -132,10 +126,15 @@ main(sys.argv[1:])
 """
 
 
-def test_the_first_line_comes_before_mpi_and_the_data(tmp_path, monkeypatch):
-    """As rank 0 of a job of mpirun sees it; the modules of the rounds are not loaded yet."""
+@pytest.fixture(autouse=True)
+def _no_launcher(monkeypatch):
+    """This process is no rank of any job."""
     for name in machine.RANKS + machine.SIZES:
         monkeypatch.delenv(name, raising=False)
+
+
+def test_the_first_line_comes_before_mpi_and_the_data(tmp_path, monkeypatch):
+    """As rank 0 of a job of mpirun sees it; the modules of the rounds are not loaded yet."""
     monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
     line = python(FIRST, "run", *WORDS, "--out", str(tmp_path / "log.h5"))
@@ -145,8 +144,6 @@ def test_the_first_line_comes_before_mpi_and_the_data(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("step", "started"), [({}, False), ({"SLURM_STEP_NUM_TASKS": "2"}, True)])
 def test_a_batch_script_of_slurm_is_no_job_of_ranks(monkeypatch, step, started):
     """By their manuals sbatch and srun set SLURM_PROCID, srun alone the number of tasks."""
-    for name in machine.RANKS + machine.SIZES:
-        monkeypatch.delenv(name, raising=False)
     for name, value in ({"SLURM_PROCID": "0"} | step).items():
         monkeypatch.setenv(name, value)
     assert machine.launched() == started
@@ -167,10 +164,7 @@ def test_a_batch_script_of_slurm_is_no_job_of_ranks(monkeypatch, step, started):
         (["data", "fetch", "mushr"], "mushrooms"),
         (["plot", "--y", "subopt"], "suboptimality"),
         (["card", "rand-tau-"], "rand-tau-plus"),
-        (["run", "--set", "problem.data=phish"], "problem.data=phishing"),
-        (["show", "--sort", "subopt"], "suboptimality"),
         (["plot", "--where", "run.log_e"], "run.log_every"),
-        (["export", "--best", "mean-l"], "mean-loss"),
         (["run", "--track", "tens"], "tensorboard"),
     ],
 )

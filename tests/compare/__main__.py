@@ -4,8 +4,8 @@
 
 OLD and NEW are checkouts. The experiments are those of experiments.toml, on one rank and on three,
 in both layouts. Only the command line of mpisim is used, so modules may move between the two. Logs
-go to FOLDER/old and FOLDER/new-PATH-OF-NEW; what has run already with the same source is not run
-again.
+go to FOLDER/old and FOLDER/new-PATH-OF-NEW; a side that has run already with the same source does
+not run again.
 
 Compared are exit codes, what is printed, and all that a log holds (columns, their units and
 descriptions, the last iterate, attributes) but for the clocks (`time_*`) and the attributes in
@@ -14,7 +14,6 @@ be it only the wording of a message. A column in ADDED may be there on the new s
 """
 
 import argparse
-import fcntl
 import hashlib
 import itertools
 import json
@@ -32,7 +31,7 @@ import numpy as np
 import tomli_w
 
 from tests.comm.jobs import environment
-from tests.compare.table import STAGES, Experiments, Step, experiments
+from tests.compare.table import STAGES, Experiments, Step, digest, experiments
 
 HERE = Path(__file__).resolve().parent
 # Attributes that tell of the machine, the moment and the software, not of the experiment.
@@ -67,32 +66,28 @@ class Side:
         return dict(json.loads(line) for line in text.splitlines())
 
     def run(self, wanted: Experiments) -> None:
-        """Run what has not run with this source, stage by stage."""
-        stamp, source = self.folder / "source", self.source()
-        if not (stamp.exists() and stamp.read_text() == source):
-            if self.folder.exists() and not stamp.exists():
-                sys.exit(f"{self.folder}: holds something else than logs of this tool")
-            shutil.rmtree(self.folder, ignore_errors=True)
-            self.folder.mkdir(parents=True)
-            stamp.write_text(source)
-        done = self.results()
-        missing = [steps for steps in wanted.values() if any(s.key not in done for s in steps)]
-        print(f"{self.checkout}: {len(missing)} experiments to run", flush=True)
-        for s in itertools.chain(*missing):
-            done.pop(s.key, None)
+        """Run all of them, stage by stage, unless they have run with this source."""
+        stamp, source = self.folder / "source", f"{self.source()} {digest([*wanted])}"
+        if stamp.exists() and stamp.read_text() == source:
+            return
+        if self.folder.exists() and not self.journal.exists():
+            sys.exit(f"{self.folder}: holds something else than logs of this tool")
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        self.journal.touch()
+        print(f"{self.checkout}: {len(wanted)} experiments to run", flush=True)
+        steps = [*itertools.chain(*wanted.values())]
+        for s in steps:
             for file in (word for word in s.argv if word.endswith(".toml")):
                 (self.folder / file).write_text(tomli_w.dumps(s.tables), encoding="utf-8")
-        lines = [json.dumps(item) + "\n" for item in done.items()]
-        self.journal.write_text("".join(lines), encoding="utf-8")
         for stage, ranks in enumerate(STAGES):
-            lines = [[s for s in steps if s.stage == stage] for steps in missing]
-            shares = [list(itertools.chain(*lines[i::2])) for i in range(2)]
-            if ranks > 1:  # in one job; else in two
-                shares = [shares[0] + shares[1]]
+            now = [s for s in steps if s.stage == stage]
+            shares = [now] if ranks > 1 else [now[::2], now[1::2]]  # in one job; else in two
             with ThreadPoolExecutor(2) as pool:
                 list(pool.map(self.run_job, range(2), shares, itertools.repeat(ranks)))
-        if self.source() != source:
+        if not source.startswith(self.source()):
             sys.exit(f"{self.checkout}: the package was changed meanwhile; start again")
+        stamp.write_text(source)
 
     def run_job(self, number: int, steps: list[Step], ranks: int) -> None:
         """Run command lines in one job; one that ends early is started again after the culprit."""
@@ -151,9 +146,8 @@ def unlike(old: Any, new: Any) -> str:
     a, b = np.asarray(old), np.asarray(new)
     if a.dtype != b.dtype or a.shape != b.shape or not a.ndim:
         return f"{a.dtype} {a.shape} {old!s:.60}, {b.dtype} {b.shape} {new!s:.60}"
-    places = [i for i in np.ndindex(a.shape) if bits(a[i]) != bits(b[i])]
-    at = places[0]
-    return f"{len(places)} of {a.size} values, first at {at}: {a[at]}, {b[at]}"
+    at = next(i for i in np.ndindex(a.shape) if bits(a[i]) != bits(b[i]))
+    return f"first at {at}: {a[at]}, {b[at]}"
 
 
 def compare_logs(old: Path, new: Path) -> list[str]:
@@ -180,11 +174,11 @@ def compare(old: Side, new: Side, wanted: Experiments) -> int:
         for a, b in zip(first[key], second[key], strict=True):
             if a != b:
                 message.setdefault(unlike(str(a), str(b)), []).append(key)
-    logs = set()
-    for name, folder in itertools.product(wanted, (old.folder, new.folder)):
-        paths = [folder / f"{name}.h5", *(folder / name).glob("*.h5")]
-        logs |= {path.relative_to(folder) for path in paths if path.exists()}
-    pairs = zip(*[(old.folder / log, new.folder / log) for log in sorted(logs)], strict=True)
+    folders = old.folder, new.folder
+    logs = sorted(
+        {p.relative_to(f) for f in folders for p in (*f.glob("*.h5"), *f.glob("*-*/*.h5"))}
+    )
+    pairs = ([folder / log for log in logs] for folder in folders)
     with ProcessPoolExecutor(2) as pool:
         lines = list(itertools.chain(*pool.map(compare_logs, *pairs, chunksize=20)))
     for text, same in message.items():
@@ -208,12 +202,9 @@ def main() -> int:
     wanted = experiments(args.only)
     name = "-".join(["new", *args.new.resolve().parts[1:]])
     old, new = Side(args.old, args.logs / "old"), Side(args.new, args.logs / name)
-    args.logs.mkdir(parents=True, exist_ok=True)
-    with (args.logs / "lock").open("w") as lock:  # comparisons of a folder take turns
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for side in (old, new):
-            side.run(wanted)
-        return compare(old, new, wanted)
+    for side in (old, new):
+        side.run(wanted)
+    return compare(old, new, wanted)
 
 
 if __name__ == "__main__":

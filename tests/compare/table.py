@@ -82,6 +82,6 @@ def steps(
         yield Step(f"{' '.join(argv)} #{digest(experiment)}", argv, experiment, stage)
 
 
-def digest(tables: dict[str, Any]) -> str:
+def digest(tables: Any) -> str:
     """A few digits that stand for an experiment."""
     return hashlib.sha256(json.dumps(tables, sort_keys=True).encode()).hexdigest()[:8]

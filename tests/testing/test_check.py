@@ -72,9 +72,8 @@ def test_a_mistake_is_seen(name, plugin, one_process):
         if one.failed and re.search(case["check"], one.what):
             raise Seen(one.why)
 
-    with pytest.raises(Seen, match=case["why"]) as seen:
+    with pytest.raises(Seen, match=rf"^.*({case['why']}).*$"):  # in one line
         check(plugin(wrong_text, name), say=look)
-    assert "\n" not in str(seen.value)
 
 
 def test_what_is_right_passes(plugin, one_process, capsys):
@@ -87,53 +86,49 @@ def test_what_is_right_passes(plugin, one_process, capsys):
 
 
 def test_a_run_that_is_refused_is_no_run_that_passed(plugin, one_process):
-    text = METHOD.replace('("mine")', '("fussy")').replace(
-        """
-        self.h = 0 * x
-""",
-        """
-        if self.compressor.omega is None:
-            raise mpisim.InputError("it is biased")
-        self.h = 0 * x
-""",
-    )
+    refuse = 'if self.compressor.omega is None: raise mpisim.InputError("it is biased")'
+    text = METHOD.replace("self.h = 0 * x\n", f"self.h = 0 * x\n        {refuse}\n", 1)
 
     def look(one) -> None:
         if one.what.startswith("runs ("):
             raise Seen(one.what)
 
     with pytest.raises(Seen, match=r"^runs \(with identity, with randk, with natural\)$"):
-        check(plugin(text, "fussy"), say=look)
+        check(plugin(text, "refusing"), say=look)
 
 
-def test_state_of_a_module_is_seen_in_new_processes(plugin, tmp_path):
+@pytest.fixture
+def run_twice(plugin, tmp_path):
+    """A trial of the method with ``right`` replaced by ``wrong``, run by itself and on ranks."""
+
+    def run(right: str, wrong: str, name: str, **how) -> Trial:
+        path = plugin(METHOD.replace(right, wrong), name)
+        load([str(path)])
+        tables = next(experiments(Subject("method", "mine", {}), tmp_path / "sample"))[1]
+        write_sample(tmp_path / "sample", rows=240)
+        trial = Trial("", tables, tmp_path / "log", **how)
+        trial.run()
+        vars(import_module(path.stem))["KEPT"].clear()  # as in new processes
+        trial.run_on(OneProcess())
+        return trial
+
+    return run
+
+
+def test_state_of_a_module_is_seen_in_new_processes(run_twice):
     """It is there again where the same process has run the round before: by the round, say."""
     wrong = """
 KEPT.append((self.star.round, g))
         return g + dict(KEPT).get(self.star.round - 1, 0 * g) * 1e-3""".strip()
-    path = plugin(METHOD.replace("return g", wrong), "modules")
-    load([str(path)])
-    tables = next(experiments(Subject("method", "mine", {}), tmp_path / "sample"))[1]
-    write_sample(tmp_path / "sample", rows=240)
-    trial = Trial("", tables, tmp_path / "log")
-    trial.run()
-    import_module(path.stem).KEPT.clear()  # as in new processes
-    trial.run_on(OneProcess())
     with pytest.raises(Broken, match="rounds/loss"):
-        trial.compare("moved", "")
+        run_twice("return g", wrong, "modules").compare("moved", "")
 
 
-def test_what_costs_no_bits_is_seen_on_ranks_where_what_was_sent_may_be_kept(plugin, tmp_path):
+def test_what_costs_no_bits_is_seen_on_ranks_where_what_was_sent_may_be_kept(run_twice):
     right = CASES["mistakes"]["a sum that costs no bits"]["right"]
     wrong = "(self.h, self.star.publish(self.h), self.star.average(m_i))[-1]"
-    load([str(plugin(METHOD.replace(right, wrong), "ranks"))])
-    tables = next(experiments(Subject("method", "mine", {}), tmp_path / "sample"))[1]
-    write_sample(tmp_path / "sample", rows=240)
-    trial = Trial("", tables, tmp_path / "log", keeps_sent=True)
-    trial.run()
-    trial.run_on(OneProcess())
     with pytest.raises(Broken, match=r"it calls star\.publish"):
-        trial.compare("ranks", "")
+        run_twice(right, wrong, "ranks", keeps_sent=True).compare("ranks", "")
 
 
 @pytest.mark.parametrize("name", sorted({*PROBLEMS} - {"torch"}))
@@ -169,10 +164,9 @@ def made(tmp_path_factory):
 
 
 def test_what_is_made_has_no_placeholders(made):
-    names = [name for kind in SETTINGS for name in (f"my_{kind}.py", f"test_my_{kind}.py")]
-    assert sorted(path.name for path in made.iterdir()) == sorted(names)
-    for path in made.iterdir():
-        assert not re.search("NAME|FILE|CLASS|LABEL", path.read_text())
+    texts = {path.name: path.read_text() for path in made.glob("*.py")}
+    assert texts.keys() == {f"{test}my_{kind}.py" for kind in SETTINGS for test in ("", "test_")}
+    assert not re.search("NAME|FILE|CLASS|LABEL", "".join(texts.values()))
 
 
 CHECKED = {
@@ -220,23 +214,20 @@ def test_an_interrupt_ends_the_job_that_check_started(tmp_path, monkeypatch):
 
 def test_what_is_made_passes_its_tests_and_ruff(made):
     [kind] = sampled(SETTINGS, 1)
-    tests = ["pytest", "-q", "-p", "no:cacheprovider", f"test_my_{kind}.py"]
-    lint = ["ruff", "check", "--isolated", "--select", "E,F,I,B,UP", "--line-length", "100", "."]
-    for command in (tests, lint):
+    tests = f"-m pytest -q -p no:cacheprovider test_my_{kind}.py"
+    lint = "-m ruff check --isolated --select E,F,I,B,UP --line-length 100 ."
+    for words in (tests, lint):
         # no mpirun, which the test above starts
-        ended(sys.executable, "-m", *command, cwd=made, PATH="")
+        ended(sys.executable, *words.split(), cwd=made, PATH="")
 
 
 def test_a_copy_starts_as_the_method_that_it_is_like(tmp_path, monkeypatch):
     """Its class is the method's, under another name, with what it needs imported."""
     monkeypatch.syspath_prepend(tmp_path)
     for like in ("scaffold", "cd-adam"):
-        name = f"my-{like}"
-        path, _ = create("method", name, tmp_path, like)
-        import_module(path.stem)
-        copy, original = (
-            make_method({"name": n, "stepsize": 0.1} | KEYS.get(like, {})) for n in (name, like)
-        )
+        name, keys = f"my-{like}", {"stepsize": 0.1} | KEYS.get(like, {})
+        import_module(create("method", name, tmp_path, like)[0].stem)
+        copy, original = (make_method({"name": one} | keys) for one in (name, like))
         same = {"name": like, "estimator": original.estimator.name}
         assert copy.table() | same == original.table()
         assert needs_compressor(name) == needs_compressor(like) == (like == "cd-adam")
@@ -246,8 +237,8 @@ def test_a_copy_starts_as_the_method_that_it_is_like(tmp_path, monkeypatch):
 
 STAND_IN = '#!/bin/bash\necho "${{0##*/}}" "$PWD" "$@" >> "$MESSAGE"\nexit {code}\n'
 SRUN = f"srun FOLDER --kill-on-bad-exit=0 --wait=60 {sys.executable} -m mpisim"
-ARRAY = {"SLURM_ARRAY_TASK_ID": "6", "SLURM_ARRAY_TASK_MIN": "4"}
-ARRAY |= {"SLURM_ARRAY_TASK_MAX": "11", "SLURM_ARRAY_TASK_COUNT": "8"}
+ARRAY = {"ID": "6", "MIN": "4", "MAX": "11", "COUNT": "8"}
+ARRAY = {f"SLURM_ARRAY_TASK_{name}": value for name, value in ARRAY.items()}
 
 
 @pytest.fixture

@@ -67,11 +67,16 @@ def test_counts_without_headers_and_envelopes():
     assert claim.verdict == "does not hold" and "+6.00%" in claim.measured
 
 
-def test_bytes_of_hosts(make_log):
-    """5 workers on 3 ranks of which rank 0 is the server alone: 2 on host 1, 3 on host 2."""
-    path = make_log(attrs={"ranks": 3})
+def dedicated(path):
+    """A log as if rank 0 had been the server alone."""
     log = read(path)
     log.config["run"]["layout"] = "dedicated"
+    return log
+
+
+def test_bytes_of_hosts(make_log):
+    """5 workers on 3 ranks of which rank 0 is the server alone: 2 on host 1, 3 on host 2."""
+    log = dedicated(make_log(attrs={"ranks": 3}))
     log.workers["bits_up"] = np.array([8, 16, 80, 160, 800])
     up, down = ledger_bytes(log)
     framing = 50  # 8 bits a round and worker, 50 rounds, in bytes
@@ -88,9 +93,7 @@ def test_seconds_without_acknowledgements(make_log):
             names = ("framing_bits_up", "bits_down", "framing_bits_down")
             columns = {name: 0 * k for name in (*names, *(f"time_{phase}" for phase in PHASES))}
             columns |= {"bits_up": 160 * k, "messages_up": k, "time_compute": of_a_round * k}
-            log = read(make_log(rounds=rounds, columns=columns, attrs={"ranks": 6}))
-            log.config["run"]["layout"] = "dedicated"
-            yield log
+            yield dedicated(make_log(rounds=rounds, columns=columns, attrs={"ranks": 6}))
 
     link = 8 * (20 + 22 + 66) / 2e5  # seconds, more than a round's own
     result = timing(tuple(logs(1e-4)), tuple(logs(0.011)), packets=100 + 250)
@@ -102,16 +105,10 @@ def test_seconds_without_acknowledgements(make_log):
 
 
 LEFTOVER = "mpisim-999999999-0"  # of a lab that was killed: no process has such a number
-
-
-CASE = Experiment(
-    "DCGD, RandK",
-    110,
-    (
-        "problem={ name = 'quadratic', dimension = 5000, noise = 0.1 }",
-        "method={ name = 'dcgd', stepsize = 0.01 }",
-        "compressor={ name = 'randk', k = 2500 }",
-    ),
+WORDS = (
+    "problem={ name = 'quadratic', dimension = 5000, noise = 0.1 }",
+    "method={ name = 'dcgd', stepsize = 0.01 }",
+    "compressor={ name = 'randk', k = 2500 }",
 )
 
 
@@ -141,7 +138,7 @@ def test_the_kernel_counts_what_the_ledger_says(leftover, monkeypatch):
     with Lab(3, Links(2e8, 2e8, shared=True)) as lab:
         assert leftover.wait(timeout=HANG_SECONDS) == -9 and LEFTOVER not in spaces()
         assert spaces().count(lab.name) == 4  # three hosts and the bridge
-        counts = measure(lab, CASE)
+        counts = measure(lab, Experiment("DCGD, RandK", 110, WORDS))
         log = read(lab.folder / "check.h5")
     assert lab.name not in spaces() and not lab.folder.exists()
     assert log.attrs["hosts"] == "netlab0, netlab1, netlab2"
