@@ -9,7 +9,10 @@ import h5py
 import numpy as np
 import pytest
 
+from mpisim.analysis.repeat import COLUMNS
+from mpisim.analysis.verify import as_written, checks
 from mpisim.methods.estimators.feedback import OneBitAdam
+from mpisim.runs.log.reader import read
 from mpisim.runs.plugins import load
 from tests.helpers import cut_rows, forged, run_tables, table
 
@@ -162,3 +165,11 @@ def test_a_plugins_bits_follow_from_the_seed_if_it_says_so(
     run_tables(table({"name": "dense-first", "stepsize": 1.0}), tmp_path / "log.h5")
     output = command("verify", "log.h5", "--rerun", "--plugin", "dense_first.py", code=code)
     assert re.search(line, output) and "ok  every row of a second run" in output
+
+
+def test_documented_checks_are_those_there_are(good):
+    text = (Path(__file__).parents[2] / "docs" / "concepts" / "trust.md").read_text()
+    log = read(good)
+    for what, *_ in [as_written(log), *checks(log)]:
+        assert what in text
+    assert all(name in text for name in COLUMNS)
