@@ -12,6 +12,7 @@ from mpisim.comm import clock as phases
 from mpisim.comm import communicators
 from mpisim.comm.byzantine import Attack
 from mpisim.comm.clock import COMMUNICATE, COMPUTE, EVALUATE, OTHER, Clock, SlowestPath
+from mpisim.comm.ledger import BITS_UP_MAX, Ledger
 from mpisim.comm.network import Observer
 from mpisim.comm.star import lengths_of
 from mpisim.compressors.sparse import RandK
@@ -30,6 +31,24 @@ def test_blocks_are_contiguous_and_even(n, ranks):
     sizes = np.diff(starts)
     assert starts[0] == 0 and starts[-1] == n
     assert sizes.max() - sizes.min() <= 1
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_the_bits_of_the_worker_that_sent_most_in_a_round(runs, seed):
+    """A plain loop, over rounds with several gathers, of all workers and of some."""
+    n, rng, ledger = 5, np.random.default_rng(seed), Ledger(5, runs)
+    largest = np.zeros(runs, np.int64)
+    for _ in range(40):
+        of_round = np.zeros(runs * n, np.int64)
+        for _ in range(rng.integers(4)):
+            some = np.flatnonzero(rng.random(runs * n) < 0.4)
+            clients = None if rng.random() < 0.3 else some
+            payload = rng.integers(1, 100, runs * n if clients is None else some.size)
+            ledger.up(payload, payload, -(-payload // 8), clients=clients)
+            of_round[slice(None) if clients is None else some] += payload
+        ledger.end_round()
+        largest += of_round.reshape(runs, n).max(axis=1)
+        assert ledger.counts[:, BITS_UP_MAX].tolist() == largest.tolist()
 
 
 DCGD = {"name": "dcgd", "stepsize": 0.1}
