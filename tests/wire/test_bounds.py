@@ -10,7 +10,27 @@ from mpisim.analysis.card_bits import entropies
 from mpisim.testing import SINGLE
 from mpisim.wire.codecs import entropy
 from mpisim.wire.levels import Levels, LevelsForm
-from tests.wire.test_ans import DENSE, RNG, VECTORS, compressed
+from tests.wire.test_ans import DENSE, RNG, TERNARY, VECTORS, M, compressed, order_0
+
+
+def least_regret(d: int) -> float:
+    """log2 sum_k C(d, k) (k/d)^k (1 - k/d)^(d-k), of d coins: Shtarkov's bound.
+
+    Any code of d coins takes so many bits more, for some outcome, than with its share of heads
+    known.
+    """
+    k = np.arange(1, d)
+    logs = [lgamma(d + 1) - lgamma(i + 1) - lgamma(d - i + 1) for i in k]
+    return log2(2 + np.exp(logs + k * np.log(k / d) + (d - k) * np.log1p(-k / d)).sum())
+
+
+@pytest.mark.parametrize("d", [123, 1000])
+@pytest.mark.parametrize("kind", DENSE)
+def test_a_ternary_message_pays_less_than_any_code_must_for_some(kind, d):
+    message = compressed(TERNARY, VECTORS[kind](M, d))
+    least = [order_0(abs(row)) * d + np.count_nonzero(row) + 32 for row in message.levels]
+    beyond = message.encode().payload_bits - np.array(least)
+    assert 0 < beyond.mean() < 3 < least_regret(d)
 
 
 def mutual_information(d: int, shares: np.ndarray) -> float:
