@@ -87,7 +87,7 @@ BY_HAND = [  # with L = 5, cal-L = 10, L_- = 4, L_+ = 5, max L_i = 7, max L_ij =
 ]
 
 
-@pytest.mark.parametrize(("step", "gamma", "source"), BY_HAND, ids=str)
+@pytest.mark.parametrize(("step", "gamma", "source"), BY_HAND, ids=[one[-1] for one in BY_HAND])
 def test_by_hand(step, gamma, source):
     """Sources name only theorems whose statement or, of SAQ, proof was read."""
     assert step.gamma == pytest.approx(gamma, rel=1e-14)
