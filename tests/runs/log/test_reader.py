@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import time
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -49,30 +50,33 @@ def test_no_mean_over_rounds_that_are_not_in_the_log(make_log, rounds, why):
     assert "grad_norm_sq" in names and "mean_grad_norm_sq" not in names
 
 
-def test_bad_files_are_one_line(tmp_path, make_log):
+def hdf5(config):
+    def write(path):
+        with h5py.File(path, "w") as file:
+            file["rounds/round" if config else "x"] = [0]
+            file.attrs["config"] = config
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (lambda path: None, "no such log"),
+        (Path.mkdir, "is a folder, not a log; `mpisim show` lists the runs of a folder"),
+        (Path.touch, "the file is empty"),
+        (lambda path: path.write_text("round,loss\n0,1\n" * 100), "not an HDF5 file"),
+        (os.mkfifo, "not a log: not a regular file"),
+        (hdf5(""), "holds no group /rounds"),
+        (hdf5("a = = 1"), "attribute config is not TOML"),
+    ],
+)
+def test_bad_files_are_one_line(tmp_path, write, message):
     path = tmp_path / "bad.h5"
-
-    def require_refused(message):
-        with pytest.raises(InputError, match=message) as caught:
-            read(path)
-        assert "\n" not in str(caught.value) and str(path) in str(caught.value)
-
-    path.mkdir()
-    require_refused("is a folder, not a log; `mpisim show` lists the runs of a folder")
-    path.rmdir()
-    path.touch()
-    require_refused("the file is empty")
-    path.write_text("round,loss\n0,1\n" * 100)
-    require_refused("not an HDF5 file")
-    make_log(attrs={"config": "a = = 1"}).rename(path)
-    require_refused("attribute config is not TOML")
-    with h5py.File(path, "r+") as file:
-        file.move("rounds", "rows")  # whatever else is new in it
-        file.attrs["config"] = ""
-    require_refused("holds no group /rounds")
-    with h5py.File(path, "r+") as file:
-        file.attrs["schema_version"] = SCHEMA_VERSION + 1
-    require_refused(r"by a newer mpisim: its schema is 2, .* up to 1; up")
+    write(path)
+    with pytest.raises(InputError, match=message) as caught:
+        read(path)
+    assert "\n" not in str(caught.value) and str(path) in str(caught.value)
 
 
 @pytest.mark.parametrize("how", ["link", "/rounds/round", "/rounds/loss", "virtual", "raw"])
@@ -89,6 +93,15 @@ def test_other_files_are_never_read(make_log, how, monkeypatch):
     lies = how in ("virtual", "raw")
     message = "the data of /rounds/loss lies in other files" if lies else "/rounds/loss is a link"
     with refused(path.parent, rf"{path}: the log is refused: {message}"):
+        read(path)
+
+
+def test_a_newer_layout_is_refused(make_log):
+    path = make_log(rounds=3)
+    with h5py.File(path, "r+") as file:
+        file.attrs["schema_version"] = SCHEMA_VERSION + 1
+        file.move("rounds", "rows")  # whatever else is new in it
+    with pytest.raises(InputError, match=r"by a newer mpisim: its schema is 2, .* up to 1; up"):
         read(path)
 
 
