@@ -87,7 +87,8 @@ def test_workers_may_share_their_randomness(monkeypatch):
 def test_what_is_rarely_random_or_fits_few_dimensions_passes():
     for keys in (
         {"name": "bernoulli", "p": 0.995},
-        {"name": "block-permutation", "blocks": [9, 3]},
+        {"name": "block-permutation", "blocks": [9, 3]},  # d = 12 alone
+        {"name": "symmetric-rank-k", "k": 2},  # d = 300 alone
     ):
         assert_all(compressor_checks(make(keys)))
 

@@ -12,7 +12,7 @@ from mpisim.analysis.card import CHART
 from mpisim.core import VERSION
 from tests.comm.jobs import ROOT
 from tests.helpers import sampled
-from tools import lowest, warm_up
+from tools import lowest, mutants, warm_up
 from tools.cards import PICTURE, digest
 from tools.check_site import loads
 
@@ -104,3 +104,9 @@ def test_open_mpi_has_the_same_settings_everywhere():
 )
 def test_noise_is_no_missed_bound(ratios, bound, expected):
     assert verdict(ratios, bound) == expected
+
+
+def test_each_fault_of_mutants_has_its_line():
+    faults = mutants.mutants()
+    lines = [(ROOT / one.file).read_text().count(f"{one.line}\n") for one in faults]
+    assert lines == [1] * 40 and all((ROOT / test).exists() for one in faults for test in one.tests)
