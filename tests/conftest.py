@@ -29,7 +29,7 @@ pytest_plugins = ["tests.handmade_logs"]
 CLASSES: list[Registry] = [COMPRESSORS, ESTIMATORS, METRICS, OPTIMIZERS, PROBLEMS]
 
 MOST_STARTS = 40  # of mpirun in the whole suite: each takes seconds of processor time
-MINUTES = 10  # of processors for the whole suite, where nothing else runs; no test fails for them
+MINUTES = 10  # of processor time for the whole suite; a guide, not a limit
 STARTS = "MPISIM_TEST_STARTS"  # names the file with a line for each start
 SEED = "MPISIM_TEST_SEED"  # draws what is sampled
 COUNTING = """\
@@ -76,7 +76,8 @@ def pytest_terminal_summary(terminalreporter, config):
     minutes = sum(os.times()[:4]) / 60  # those of pytest-xdist have ended
     terminalreporter.write_line(
         f"seed {os.environ[SEED]} (--seed repeats it); mpirun was started {len(starts)} times, "
-        f"at most {MOST_STARTS} are allowed; processors worked {minutes:.1f} of {MINUTES} minutes"
+        f"at most {MOST_STARTS} are allowed; {minutes:.1f} minutes of processor time, "
+        f"{MINUTES} are planned"
     )
     if len(starts) > MOST_STARTS:
         terminalreporter.write_line("\n".join(starts))

@@ -84,7 +84,7 @@ OPEN = "{not decided} are not decided"
 QUOTED_COUNTS = [  # a study, its figures, and what its README says of their claims
     ("permk", ["fig2.paper"], f"Of the {{total}} claims {CROSS} and {OPEN}."),
     ("permk", [f"fig{i}.quick" for i in LAST], f"Of the {{total}} claims {HOLD} and {OPEN}."),
-    ("permk", [f"fig{i}.paper" for i in LAST], "none of the {not decided} claims is decided"),
+    ("permk", [f"fig{i}.paper" for i in LAST], "none of the {total} claims is decided"),
     ("saq", CODE, f"of {{total}} claims {HOLD} and {CROSS}."),
     ("cdadam", QUICK, f"Of {{total}} claims in Figures 1, 3 and 5 to 10 {HOLD}"),
 ]
@@ -101,6 +101,8 @@ def test_counts_of_verdicts_are_on_record():
     for study, figures, words in QUOTED_COUNTS:
         claims, _ = on_record(study, figures)
         says(study, words, claims | {"total": claims.total()})
+    claims, _ = on_record("permk", [f"fig{i}.paper" for i in LAST])
+    assert claims.keys() == {"not decided"}
     _, pieces = on_record("permk", ["fig1.paper"])
     says("permk", f"Of {pieces.total()} comparisons {HOLD}, {CROSS} and {OPEN}.", pieces)
     page = (ROOT / "run/permk/README.md").read_text()

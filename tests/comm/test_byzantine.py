@@ -129,6 +129,12 @@ def test_what_bad_workers_send(name, spread):
     sent = Attack(name, 0.4, 2.0).corrupted(rows, np.arange(11), network(11), draw)
     expected = attacked(name, rows, np.arange(11) < 7, draw, 2.0)
     np.testing.assert_allclose(sent, expected, rtol=1e-12)
+    if name in ("sign-flip", "noise"):  # these ask no other rank: the second rank, of five workers
+        star = network(11)
+        star.first, star.m = 6, 5
+        draw = Draw(Streams(1), "up/attack", 0, 6, 5)
+        part = Attack(name, 0.4, 2.0).corrupted(rows[6:], np.arange(5), star, draw)
+        assert np.array_equal(part, sent[6:])
 
 
 def attacked(name, v, good, draw, size=None):

@@ -117,7 +117,7 @@ def forget_firstk():
     del sys.modules["first_k"], COMPRESSORS["firstk"]
 
 
-def test_other_processes_take_an_experiment(folder, monkeypatch):
+def test_other_processes_take_an_experiment(folder):
     """multiprocessing, concurrent.futures and mpi4py.futures pickle what they hand over."""
     tables = table(MARINA, {"name": "firstk", "k": 3}) | {"plugin": str(folder / "first_k.py")}
     pickled, text = pickle.dumps(parse(tables)), parse(tables).to_toml()

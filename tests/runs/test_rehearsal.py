@@ -18,7 +18,7 @@ from mpisim.runs.run_state import RunState
 from tests.helpers import before_row, run_tables, set_up, some_of, table
 from tests.problems.test_base import Bowls
 from tests.resumes import SMOOTH
-from tests.runs.support import GD, run_afresh
+from tests.runs.support import GD, die, run_afresh
 
 
 def test_without_the_rehearsal_kernels_are_loaded_on_the_way(monkeypatch):
@@ -200,7 +200,8 @@ RIGHT = {  # the base of a class, and members without a mistake
 
 
 @pytest.mark.parametrize(("kind", "members", "message"), MISTAKES)
-def test_a_mistake_in_a_class_is_a_line_before_round_0(kind, members, message):
+def test_a_mistake_in_a_class_is_a_line_before_round_0(kind, members, message, monkeypatch):
+    monkeypatch.setattr("mpisim.runs.loop.Loop.run", die)
     base, right = RIGHT[kind]
     members = {name: one for name, one in (right | members).items() if one is not None}
     getattr(mpisim, kind)("mine")(type("Mine", (base,), members))

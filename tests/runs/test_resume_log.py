@@ -210,6 +210,14 @@ def test_the_second_is_refused(flags, full, log, monkeypatch):
     assert not list(log.parent.glob(".*"))  # neither locks nor temporary files
 
 
+@pytest.mark.parametrize("name", ["log.h5", "log.h5.journal"])
+def test_a_file_that_is_taken_away_is_one_line(name, log, monkeypatch):
+    monkeypatch.setattr(writer, "FLUSH_SECONDS", 0)
+    at_round(monkeypatch, 9, log.with_name(name).unlink)
+    with pytest.raises(OutputError, match=r"log\.h5: is not this run's log any more"):
+        run_tables(tables(), log)
+
+
 @pytest.mark.usefixtures("no_locks")
 @pytest.mark.parametrize("flush", [0, 1000])
 def test_without_locks_the_first_one_stops(flush, log, monkeypatch):

@@ -25,7 +25,7 @@ from mpisim.testing.runs import LAST
 from tests.comm.jobs import HANG_SECONDS
 from tests.helpers import attributes, before_row, columns, forged, run_tables, some_of, table
 from tests.resumes import differences
-from tests.runs.support import GD, messages, refused
+from tests.runs.support import GD, refused
 from tests.runs.sweep.support import BASE
 
 
@@ -44,9 +44,10 @@ def test_a_run(number, cause, status, log, tmp_path, monkeypatch, capfd):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the suite may run under nohup
     before_row(monkeypatch, lambda k: k == 5 and os.kill(os.getpid(), number))
     assert main(words) == (130 if number == signal.SIGINT else 143)
-    [line] = messages(capfd)
+    out, err = capfd.readouterr()
+    [line] = [one for one in err.splitlines() if one.startswith("mpisim: ")]
     last, of_log = columns(log)["round"][-1], attributes(log)
-    assert of_log["status"] == status
+    assert of_log["status"] == status and out == ""
     assert line.startswith(f"mpisim: stopped by {cause} at round {last}; log {log}; --resume ")
     assert main([*words, "--resume"]) == 0
 
@@ -143,7 +144,8 @@ def test_last_words_are_written_after_ctrl_c_only(pressed, words, tmp_path):
     finally:
         signal.signal(signal.SIGINT, before)
     assert process.returncode == 0 and len(heard) == pressed
-    written = words[-1].strip() and words[-1] if pressed and words else b""
+    said = pressed and words and words[-1].strip()
+    written = words[-1] if said else b""
     assert (terminal.read_bytes() if terminal.exists() else b"") == written
 
 

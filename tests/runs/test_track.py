@@ -49,7 +49,11 @@ def test_a_tracker_gets_every_row_and_the_end(kind, tool, monkeypatch):
         assert [row[name] for row in rows.values()] == result.rows[name].tolist()
     getattr(tool, end).assert_called_once()
     assert "quadratic" in str(tool.mock_calls[:4])
-    assert kind != "wandb" or tool.init.call_args.kwargs["project"] == "mine"
+    if kind == "wandb":
+        assert tool.init.call_args.kwargs["project"] == "mine"
+        monkeypatch.delenv("WANDB_PROJECT")
+        mpisim.run(EXPERIMENT, track=kind)
+        assert tool.init.call_args.kwargs["project"] == "mpisim"
 
 
 @pytest.mark.parametrize("failing", ["init", "log", "finish"])

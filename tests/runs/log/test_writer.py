@@ -75,21 +75,21 @@ def test_every_column_has_units_and_a_description(tmp_path):
 @some_of(2, pause=[0.3, 0.9, 4.0, 9.0, 60.0])
 def test_how_far_the_files_may_be_behind(pause, log, monkeypatch):
     """The journal by a second; the HDF5 file by ten, or a tenth of the time since the start."""
-    time, path = Time(monkeypatch), log
-    log, written, k = LogWriter(path, {}, SCHEMA), {}, 0
+    time = Time(monkeypatch)
+    kept, written, k = LogWriter(log, {}, SCHEMA), {}, 0
     while time.now < 40 * max(pause, 5.0):
         time.now += pause
-        log.row(row(k))
+        kept.row(row(k))
         written[k], k = time.now, k + 1
         if pause < 1 and k % 13:
             continue
         late = time.now + 0.99 * pause  # just before the next row
-        assert late - written.get(log.journal.rows, late) <= 1.0
-        there = rows_of(path)
+        assert late - written.get(kept.journal.rows, late) <= 1.0
+        there = rows_of(log)
         assert there > 0 or time.now < 1
         assert late - written.get(there, late) <= max(10.0, time.now / 10)
-    log.finish("done", None, {})
-    assert rows_of(path) == k
+    kept.finish("done", None, {})
+    assert rows_of(log) == k
 
 
 @pytest.mark.parametrize("checkpoints", [1e9, 30.0])
@@ -233,21 +233,21 @@ def test_each_failure_is_one_line_and_loses_nothing(name, again, log, monkeypatc
 @pytest.mark.parametrize("name", ["pwrite", "fsync"])
 def test_after_a_failure_the_journal_is_not_written_again(name, log, monkeypatch, often):
     """The system forgets the pages that it could not write; a second sync would succeed."""
-    path, log = log, LogWriter(log, {}, SCHEMA)
-    log.row(row(0))
+    kept = LogWriter(log, {}, SCHEMA)
+    kept.row(row(0))
     with monkeypatch.context() as patch, pytest.raises(OutputError) as first:
         failing(patch, name, (1,))
-        log.row(row(1))
-        log.mark()
-    size = log.journal.path.stat().st_size
-    for act in (lambda: log.row(row(2)), log.mark):
+        kept.row(row(1))
+        kept.mark()
+    size = kept.journal.path.stat().st_size
+    for act in (lambda: kept.row(row(2)), kept.mark):
         with pytest.raises(OutputError) as again:
             act()
         assert again.value is first.value
-    assert log.journal.path.stat().st_size == size
+    assert kept.journal.path.stat().st_size == size
     with pytest.raises(OutputError):  # nor is the end of the run what was asked for
-        log.finish("done", np.zeros(3), {})
-    with h5py.File(path) as file:
+        kept.finish("done", np.zeros(3), {})
+    with h5py.File(log) as file:
         assert file.attrs["status"] in ("running", "failed")
 
 

@@ -95,9 +95,8 @@ EIGHT = {"theory": 8.0}
 def test_an_alternative_may_have_another_list(name, values, lists, expected, given, tmp_path):
     sweep = f"{name} = {values}\n"
     for k, own in enumerate(lists):
-        sweep += f"[[sweep.pairs]]\ncompressor = {{ k = {k} }}\n" + (
-            f"{name} = {own}\n" * bool(own)
-        )
+        sweep += f"[[sweep.pairs]]\ncompressor = {{ k = {k} }}\n"
+        sweep += f"{name} = {own}\n" if own else ""
     table, key = ("run", "seed") if name == "seeds" else ("method", "stepsize")
 
     def result(*settings):

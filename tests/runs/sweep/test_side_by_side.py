@@ -140,7 +140,7 @@ def test_shards_are_the_sweep(tmp_path, monkeypatch, command):
             status[number] = expected[number][1]
         assert [point.status for point in read_summary(logs)] == status
         assert [path.stem for path in ran] == [
-            name for name, status in (expected[n] for n in numbers) if status == "done"
+            name for name, end in (expected[n] for n in numbers) if end == "done"
         ]
     assert [(point.name, point.status) for point in read_summary(logs)] == expected
     assert "6 points: 2 done, 4 not run; 0 of them" in output
