@@ -70,6 +70,11 @@ def test_the_mean_of_equal_vectors_and_its_slope(command):
     assert re.search(r"\(n = 64\); slope -(0\.9|1\.0)\d\n", natural)
 
 
+def test_a_compressor_that_may_be_fitted_has_a_card_without_a_problem(command):
+    text = command("card", "rank-k", "--set", "compressor.k=1", "--d", "36")
+    assert "alpha: 0.166667 claimed" in text
+
+
 def test_one_coordinate_has_no_distance_to_the_sphere(command):
     text = command("card", "identity", "--d", "1")
     assert " nan\n" in text and "messages are shorter" not in text

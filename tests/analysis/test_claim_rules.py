@@ -79,7 +79,9 @@ def test_the_command_counts_study_by_study(tmp_path, command):
         claims = [Claim("a | b", "they say", "there", "2 times", one) for one in verdicts]
         api.write(tmp_path / f"{name}.claims.json", claims)
 
-    write("first-fig1", TIE, HOLDS), write("first-fig2", UNDECIDED), write("second-fig1", FAILS)
+    write("first-fig1", TIE, HOLDS)
+    write("first-fig2", UNDECIDED)
+    write("second-fig1", FAILS)
     assert command("study", "--claims", tmp_path).splitlines() == [
         "first: 1 holds, 1 tie, 1 not decided",
         "  tie            fig1  a | b: 2 times",
@@ -99,6 +101,7 @@ def test_the_command_counts_study_by_study(tmp_path, command):
     text = command("study", "--claims", tmp_path, "--sensitivity")
     assert "0 comparisons, of which chance alone would decide 0" in text
     assert api.overview({}) == ""
-    write("saq-code-fig4", TIE), write("my-paper-fig1", TIE)  # of run/saq, and a study elsewhere
+    write("saq-code-fig4", TIE)  # of the study run/saq
+    write("my-paper-fig1", TIE)  # of a study elsewhere
     judged = read_claims(tmp_path)[0]
     assert [*judged] == ["first", "my-paper", "saq", "second"] and [*judged["saq"]] == ["code-fig4"]

@@ -158,13 +158,15 @@ def test_runs_of_less_than_a_minute_need_five_seeds(make):
         assert compare("", *sides, ROUNDS).numbers["fewest"] == result.numbers["fewest"]
 
 
-def test_the_words_of_papers_have_numbers():
+def test_the_words_of_papers_have_numbers(make):
     for word, holds, fails in (
         *(("fewer", [1.3], []), ("significantly", [1.6], [1.3])),
         *(("much", [3.0], [0.5, 1.6]), ("around", [0.9, 1.2], [2.0])),
     ):
         verdicts = {r: api.of_seeds("", [r] * 3, word, 3).verdict for r in (*holds, *fails)}
         assert verdicts == dict.fromkeys(holds, HOLDS) | dict.fromkeys(fails, FAILS)
+    sides = three(make, 0.13), three(make, 0.1)
+    assert compare("", *sides, ROUNDS, targets=(0.1,), word="significantly").verdict is FAILS
 
 
 def test_an_edge_of_the_grid_decides_nothing(make):
@@ -173,7 +175,7 @@ def test_an_edge_of_the_grid_decides_nothing(make):
     edge = api.undecided_at_edge(result, ["", "DIANA: 8 is the largest step"])
     text = "edge of the grid (DIANA: 8 is the largest step): with these 1.9"
     assert edge.verdict is UNDECIDED and edge.measured.startswith(text)
-    assert again(edge) == edge != result == again(result)
+    assert edge != result and again(edge) == edge and again(result) == result
 
 
 def test_row_0_and_framing_stand_beside(make):

@@ -60,7 +60,7 @@ SMALL = traffic([1, 3], [3000, 5400], [2400, 7200], [1000, 2200], [3, 9], alone=
     ],
 )
 def test_links_of_workers_and_of_the_server(network, wires):
-    """There and back 0.25 s, and 800 bits to each worker."""
+    """0.25 s each way, and 800 bits to each worker."""
     back = 0.5 + 2 * 0.25 + (3 if network.shared else 1) * wire(800) / 50
     first, second = (back + bits / 100 for bits in wires)
     result = seconds(network, SMALL)

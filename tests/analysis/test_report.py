@@ -64,6 +64,14 @@ def test_curves_are_those_of_plot(make_log, write):
         assert np.interp(shown["x"], full.x, full.y) == pytest.approx(shown["y"], rel=1e-3)
 
 
+def test_a_log_with_its_own_clock_has_no_modelled_seconds(make_log, write):
+    make_log("diana", columns={"simulated_seconds": np.arange(51.0)})
+    assert [axis["key"] for axis in write()[1]["x"]] == X
+    make_log()
+    curves = {one["label"]: one["points"] for one in write()[1]["sections"][0]["curves"]}
+    assert [bool(curves[name][MODELLED[0]]) for name in ("MARINA", "DIANA")] == [True, False]
+
+
 def test_the_reader_chooses_clients_deadline_and_target(make_log, write):
     logs = read_all([make_log(rate=0.2), make_log("diana", rate=0.3)])
     _, plain = write()

@@ -169,7 +169,8 @@ def test_drive_contracts_by_one_half(d):
     for v in (rng.standard_normal(d), rng.standard_normal(d) ** 3, np.eye(d)[0], np.ones(d), pair):
         compressor, c = over_all_signs({"name": "drive"}, v)
         assert variance(c, v) <= 1 - compressor.alpha + 1e-12 == 0.5 + 1e-12
-    assert d < 8 or variance(c, v) == pytest.approx(0.5, rel=1e-12)
+    if d == 8:  # the last vector attains it
+        assert variance(c, v) == pytest.approx(0.5, rel=1e-12)
 
 
 @pytest.mark.parametrize(

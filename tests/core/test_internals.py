@@ -51,7 +51,6 @@ print(caller.g(1), sum(caller.g.stats.cache_hits.values()))
 CALLED = "from numba import njit\n@njit\ndef f(x):\n    return x + {number}\n"
 CALLER = """
 from numba import njit
-from packaging.specifiers import SpecifierSet
 from mpisim.core.called import f
 from mpisim.core.constant import C
 
@@ -192,13 +191,23 @@ def test_what_another_user_could_have_written_is_not_executed(
     else:
         status = os.stat_result((path.stat().st_mode, 0, 0, 1, 4002, 0, 0, 0, 0, 0))
         monkeypatch.setattr(kernel_cache.os, "fstat", lambda _: status)
-    (tmp_path / "another").touch()
-    (tmp_path / "another").chmod(0o666)
     assert cached() == (3, True)
-    with pytest.raises(PermissionError):  # of which another line would say the same
-        kernel_cache._read_trusted(tmp_path / "another")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ([] if how in ("link", "folder") else [lines[0]])
+    assert all(line.startswith("mpisim: kernels that others could write") for line in lines)
+
+
+def test_kernels_of_many_folders_are_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(terminal, "_reported", set())
+    for name in ("core", "wire"):
+        (tmp_path / name).mkdir()
+        file = tmp_path / name / "kernel.nbc"
+        file.touch()
+        file.chmod(0o666)
+        with pytest.raises(PermissionError):
+            kernel_cache._read_trusted(file)
     [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith("mpisim: kernels that others could write are not used, such as those in")
+    assert line.endswith(f"not used, such as those in {tmp_path / 'core'}")
 
 
 def test_without_a_folder_kernels_are_compiled_in_each_process(tmp_path, monkeypatch, capsys):

@@ -35,6 +35,10 @@ def shifted(loop, follow, nu=1.0):
     return x
 
 
+def diana(loop, alpha):
+    return shifted(loop, lambda h, d, gradients: h + alpha * d)
+
+
 def ef_bv(loop, nu, **keys):
     return shifted(loop, lambda h, d, gradients: h + keys["lambda"] * d, nu)
 
@@ -124,6 +128,7 @@ CASES = DOWN | {
     "canita": (canita, {"alpha": 0.1, "p": 0.3}, RANDK),
     "adiana": (adiana, {"alpha": 0.1, "p": 0.3, "mu": 0.1}, RANDK),
     "ef21-sgdm": (ef21_sgdm, {"eta": 0.3}, TOPK),
+    "diana": (diana, {"alpha": 0.1}, RANDK),
     "ef-bv": (ef_bv, {"lambda": 0.2, "nu": 0.7}, RANDK),
     "rand-diana": (rand_diana, {"p": 0.3}, RANDK),
     "locodl": (locodl, {"p": 0.3, "mu": 0.05, "chi": 0.4, "rho": 0.6}, RANDK),
@@ -215,6 +220,8 @@ def test_steps_of_the_theory():
     L_max = canita.cache.constants(canita.star).L_i.max()
     worst = omega / N * (8 + 64 * p / alpha + 128 * (p / alpha) ** 2)
     assert canita.step.gamma == pytest.approx(1 / (L_max * worst))
+    uncompressed = bound({"name": "identity"}, name="canita").step
+    assert uncompressed.gamma == pytest.approx(1 / (2 * L_max))
     # a larger trigger has a smaller step
     clag = [bound(TOPK, name="clag", zeta=zeta).step.gamma for zeta in (0.0, 1e4, 1e8)]
     assert clag[0] > clag[1] > clag[2] > 0

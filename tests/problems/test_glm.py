@@ -160,7 +160,7 @@ def test_extreme_margins(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_workers_that_have_the_same_rows(name):
-    """All of them: what one worker alone has; or some, which are stored once."""
+    """If all rows are shared, each worker has what one alone would have; they are stored once."""
     _, _, problem = made(name, "sparse", [(0, 700)] * 3, split="homogeneous")
     a, y, alone = made(name, "sparse", [(0, 700)])
     overlap = attach(name, a, y, [(0, 400), (200, 700)])

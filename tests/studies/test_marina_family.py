@@ -1,6 +1,7 @@
 """The studies of MARINA, PermK and DASHA: logs and eigenvalues by hand."""
 
 import json
+import sys
 from itertools import product
 
 import numpy as np
@@ -36,8 +37,9 @@ def test_the_last_sweep_says_what_is_drawn(make_log, tmp_path):
     assert left == [f"{path}: not drawn, {text}" for path, text in why.items()]
 
 
-def test_the_error_where_all_workers_draw_alike():
+def test_the_error_where_all_workers_draw_alike(monkeypatch):
     """Independent draws: omega / n^2 sum |v_i|^2; alike, the mean message is RandK of the mean."""
+    monkeypatch.delitem(sys.modules, "run.marina.measure_evidence", raising=False)
     from run.marina.measure_evidence import N, _error  # registers its compressor
 
     d, k = 40, 4

@@ -77,20 +77,21 @@ AT_MINIMISER: dict = {}  # x*, the gradients there and L_i^-1: the same for all 
 
 def at_minimiser(e):
     approximation = getattr(e.compressor, "approximation", "none")
-    if approximation not in AT_MINIMISER:
+    key = e.problem.identity, approximation
+    if key not in AT_MINIMISER:
         x_star, L = e.cache.minimiser(e.star)[0], matrices(e.problem)
         if approximation == "none":
             L = e.cache.constants(e.star).L_i[:, None, None] * np.eye(e.problem.d)
         if approximation == "diagonal":  # SAQ, A.3: a diagonal matrix above each
             L = np.array([np.diag(np.abs(one).sum(axis=1)) for one in matrices(e.problem)])
-        AT_MINIMISER[approximation] = x_star, e.problem.gradients(x_star), np.linalg.inv(L)
-    return AT_MINIMISER[approximation]
+        AT_MINIMISER[key] = x_star, e.problem.gradients(x_star), np.linalg.inv(L)
+    return AT_MINIMISER[key]
 
 
 class Proof(NamedTuple):
     """E Phi^{k+1} + share gamma |grad f(x^k)|^2 <= rate Phi^k + noise, for phi(e, round) = Phi^k.
 
-    Without draws, so with 2 seeds, that is checked of each round alone; else of all rounds so far.
+    Runs without draws (2 seeds) are checked round by round; others, over all rounds so far.
 
     breaks : the multiple of the step at which it fails, with ``other`` as the compressor
     steps : gamma of the proof over the step size

@@ -25,6 +25,24 @@ def test_blocks_are_those_of_the_published_code():
     assert q.block_starts(3, 1).tolist() == [0, 3]
 
 
+@pytest.mark.parametrize("n_mu", SCHEMES)
+def test_varying_steps_are_the_best(n_mu):
+    """Of all h with |h^-1| = beta, those minimise |Diag(L) h|, or sum (1 + A_j^2) h_j^2."""
+    L, beta, rng = diagonal(9), 3.0, np.random.default_rng(1)
+    weights = 1 + (L / n_mu) ** 2 if n_mu else L**2
+    h = q.varying_steps(L, beta, n_mu)
+    best = (weights * h**2).sum()
+    for size in (1e-3, 0.3):
+        for _ in range(200):
+            other = h * np.exp(size * rng.standard_normal(9))
+            other *= np.linalg.norm(1 / other) / beta
+            assert (weights * other**2).sum() > best
+    if n_mu:  # (27), with 1 + A_j in place of 1 + A_j^2, has another solution
+        first = 1 + L / n_mu
+        squares = np.sqrt(first).sum() / np.sqrt(first) / beta**2
+        assert (first * squares).sum() < (first * h**2).sum()
+
+
 def test_fixed_steps():
     """Varying ones are checked in test_saq.py, against (25) and (28)."""
     assert q.fixed_step(100, 100 / 5) == pytest.approx(5 / sqrt(100))  # n / sqrt(d)

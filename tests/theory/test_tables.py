@@ -86,6 +86,17 @@ class Plain(Bowls):
     closed_form, convex = ClosedForm(np.ones(1), 1.0, 1.0, 0.0, 1.0), True
 
 
+def test_guarantees_are_inherited(capsys):
+    """No name of a method is looked at: a subclass has its rows and tables."""
+    estimator("heir")(type("Heir", (Marina,), {}))
+    more = "optimizer = 'gd', p = 0.3, theorem = 'permk', stepsize = 0.1"
+    words = *SAMPLE, "problem.name=nonconvex-loss", "compressor={ name = 'randk', k = 10 }"
+    texts = [theory(capsys, *words, f"method={{ estimator = '{name}', {more} }}")
+             for name in ("marina", "heir")]  # fmt: skip
+    one, other = (text[text.index("f(x^0)") :] for text in texts)
+    assert one == other and "PermK paper, Table 4" in one
+
+
 WRONG = {
     r"theory_step returned 0\.1; allowed: mpisim\.theory\.setting\.Step": {
         "theory_step": lambda self, setting: 0.1

@@ -1,6 +1,7 @@
 """The codec "entropy": against entropies of sources, and bytes that are refused."""
 
 import hashlib
+import math
 from math import comb, log2
 
 import numpy as np
@@ -180,6 +181,15 @@ def test_all_machines_have_the_same_priors():
     for weights, costs in (priors.of_exponents(), *map(priors.of_levels, (2, 4))):
         digest.update(weights.tobytes() + costs.tobytes())
     assert digest.hexdigest().startswith("6e31739c73c6e83c2a74fbd218cfaed51dcb432588e91220")
+
+
+def test_priors_are_probabilities_of_normal_levels():
+    """P(level 0) is E max(0, 1 - |y|), here of y normal with variance 1."""
+    weights = priors.of_levels(2)[0][-2 * priors.FINEST]
+    assert weights.sum() <= 2**priors.WEIGHT_BITS < weights.sum() + priors.CLASSES
+    at_zero, at_one = (math.exp(-y * y / 2) / math.sqrt(2 * math.pi) for y in (0, 1))
+    expected = math.erf(math.sqrt(0.5)) - 2 * (at_zero - at_one)
+    assert weights[0] / 2**priors.WEIGHT_BITS == pytest.approx(expected, abs=2e-4)
 
 
 @pytest.mark.parametrize("precision", [SINGLE, DOUBLE], ids=str)

@@ -201,6 +201,13 @@ def test_what_mpisim_data_holds_is_taken(serve, tmp_path, here):
     assert commands.fetched("tiny").endswith(", found by MPISIM_DATA")
 
 
+def test_a_wrong_file_in_the_folder_itself_is_refused(serve, tmp_path):
+    serve({"tiny.gz": gzip.compress(TEXT)})
+    (tmp_path / "tiny").write_bytes(TEXT[:-4])
+    with pytest.raises(InputError, match=r"tiny hides .*tiny\.gz; remove it$"):
+        fetch("tiny", folder=tmp_path)
+
+
 def test_what_would_be_taken_in_place_of_a_download_is_refused(serve, tmp_path, monkeypatch, here):
     serve({"tiny": TEXT})
     datasets, held = tmp_path / "datasets", here / "tiny.bz2"
