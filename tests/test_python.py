@@ -145,7 +145,8 @@ def test_card_is_the_command(command):
     assert one == other and len(one) > 5
 
 
-def test_study_and_claims(tmp_path, command):
+def test_study_and_claims(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)  # where the study's logs go
     folder = tmp_path / "mine"
     command("new", "study", folder)
     drawn = mpisim.study(folder, "fig1")
