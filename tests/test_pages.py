@@ -208,3 +208,55 @@ def test_generated_pages(generated):
     for name in COMMANDS:
         assert f"## mpisim {name}\n" in generated["commands"]
         assert f"usage: mpisim {name}" in generated["commands"]
+
+
+ASCII = re.compile(
+    r"\w\^|\b\w_\w|\w_\{|[<>]=|\|\w|(?<![\w-])(?:alpha|beta|gamma|delta|epsilon|zeta|eta|theta|lambda|mu|nu|xi"
+    r"|rho|sigma|tau|phi|chi|omega|sqrt|grad|hess)\b"
+)
+
+
+@pytest.mark.parametrize("page", ["problems", "methods", "optimizers", "compressors"])
+def test_no_formula_of_the_names_is_left_in_ascii(generated, page):
+    """Outside of formulas, code and quoted values; and none is cut in the middle of a bracket."""
+    formulas = re.findall(r"\$([^$]*)\$|```math\n(.*?)```", generated[page], re.S)
+    for formula in map("".join, formulas):
+        assert all(formula.count(a) == formula.count(b) for a, b in ("()", "[]", "{}")), formula
+    assert page == "optimizers" or len(formulas) > 50
+    rest = re.sub(r"```math\n.*?```|\$[^$]*\$|``.*?``|`[^`\n]*`", "", generated[page], flags=re.S)
+    left = [line for line in rest.splitlines() if ASCII.search(line.replace("rand-tau", ""))]
+    assert left == []
+
+
+QUOTED = re.compile(
+    r"""(?ms)^(```+|:::).*?^\1$|^(?:    |#|> ).*?$|\$[^$]*\$|`[^`]*`|"[^"]*"|\{w_t\}"""
+)
+
+
+def test_no_formula_of_the_prose_is_left_in_ascii(generated):
+    from prose import page
+
+    left = [
+        f"{path.name}: {line}"
+        for path in PAGES
+        if path.parent != ROOT and path.name != "names.md"
+        for line in QUOTED.sub("", page(path.read_text())).splitlines()
+        if ASCII.search(line.replace("rand-tau", "").replace("grad_norm_sq", ""))
+    ]
+    assert left == []
+
+
+def test_meanings_are_of_keys(generated):
+    from meanings import MEANINGS
+
+    shown = "\n".join(generated.values())
+    keys = {key for table in MEANINGS.values() for key in table}
+    assert [key for key in keys if f"| `{key}` | " not in shown] == []
+
+
+def test_keys_of_a_method_have_its_defaults(generated):
+    """A pair's defaults win over those of its estimator."""
+    cd_adam = generated["methods"].partition("### `cd-adam`\n")[2].partition("\n### ")[0]
+    start = next(line for line in cd_adam.splitlines() if line.startswith("| `start` |"))
+    assert '| `"zero"` |' in start
+    assert '`start` (`"zero"`)' in generated["method_names"]
