@@ -76,6 +76,12 @@ def test_the_slowest_by_hand():
     assert seconds(alone, fleet).seconds[0] == pytest.approx(first - 0.9 + 0.1 + 2 * 15, rel=1e-13)
 
 
+def test_rows_of_several_rounds_count_the_messages_of_all_of_them():
+    fleet = Fleet("1mbit", dropout=0.2)
+    case = rounds(20, 60, senders=6, every=10)
+    assert seconds(case, fleet).left_out[-1] == pytest.approx(0.2, abs=0.03)
+
+
 @pytest.mark.parametrize("senders", [20, 6])
 def test_what_is_left_out_is_that_until_a_row(senders):
     fleet = Fleet("1mbit", deadline=0.1)

@@ -91,11 +91,18 @@ def _factor_bits(x, b, *_):
     return b * min(a + x.size // a, x.size)
 
 
-def _coded_bits(x, b, message, i):
-    """A count that follows from no formula: the message's."""
-    bits = int(message.payload_bits[i])
-    assert bits <= 60 + 2 * (b + 3) * power_of_two(x.size)
-    return bits
+def _coded_bits(most):
+    """A count that follows from no formula: the message's, at most ``most(d, b)``."""
+
+    def payload(x, b, message, i):
+        bits = int(message.payload_bits[i])
+        assert bits <= most(x.size, b)
+        return bits
+
+    return payload
+
+
+_levels_bits = _coded_bits(lambda d, b: 60 + b + 16 * d)
 
 
 def _levels_paper_bits(x, b, message, i):
@@ -206,13 +213,16 @@ LEVELS = [{"name": "qsgd", "s": 1}, {"name": "qsgd", "s": 250}, {"name": "quant-
 LEVELS += [{"name": "sparse-dithering", "nu": 0.3}]
 SIGN = {"name": "scaled-sign", "scale": "one"}
 QUIC = {"name": "quic-fl", "bits": 3, "p": 0.2} | ENTROPY
-CASES += [Case(table | ENTROPY, _coded_bits, _levels_paper_bits) for table in LEVELS]
+FACTORS = _coded_bits(lambda d, b: 60 + b * 2 * d)
+POINTS = _coded_bits(lambda d, b: 60 + b + 5 * power_of_two(d))
+DIGITS = _coded_bits(lambda d, b: 60 + (2 * b + 5) * power_of_two(d))
+CASES += [Case(table | ENTROPY, _levels_bits, _levels_paper_bits) for table in LEVELS]
 CASES += [
-    Case({"name": "rank-k", "k": 1} | ENTROPY, _coded_bits, lambda x, *_: _factor_bits(x, 32)),
+    Case({"name": "rank-k", "k": 1} | ENTROPY, FACTORS, lambda x, *_: _factor_bits(x, 32)),
     Case({"name": "quic-fl", "bits": 2}, _quic_bits, _quic_paper_bits),
-    Case(QUIC, _coded_bits, partial(_quic_paper_bits, bits=3)),
-    Case({"name": "eden", "bits": 3} | ENTROPY, _coded_bits, lambda x, *_: _eden_bits(x, 32)),
-    Case(NATURAL | ENTROPY, _coded_bits, _natural_bits),
+    Case(QUIC, DIGITS, partial(_quic_paper_bits, bits=3)),
+    Case({"name": "eden", "bits": 3} | ENTROPY, POINTS, lambda x, *_: _eden_bits(x, 32)),
+    Case(NATURAL | ENTROPY, _coded_bits(lambda d, b: 60 + 9 * d), _natural_bits),
     Case(SIGN, lambda x, b, *_: b + x.size, lambda x, *_: x.size),
 ]
 

@@ -62,6 +62,18 @@ def of_rank(rng, rank):
     return np.concatenate([part.ravel() for part in parts])
 
 
+def test_the_first_round_keeps_rank_over_the_shorter_side():
+    """E|P P^T M|^2 >= r / min(a, b) |M|^2, with equality if all singular values are equal."""
+    for values in (np.ones(4), np.array([3.0, 1, 1, 0.5])):
+        rng, M = np.random.default_rng(1), np.diag(values) @ np.eye(4, 9)
+        P = [orthonormal(M @ rng.standard_normal((9, 2))) for _ in range(4000)]
+        kept = np.array([((p.T @ M) ** 2).sum() for p in P]) / (M**2).sum()
+        if values[0] == 1:
+            np.testing.assert_allclose(kept, 2 / 4, rtol=1e-12)
+        else:
+            assert kept.mean() - 5 * kept.std() / 4000**0.5 > 2 / 4 > kept.min()
+
+
 def test_a_column_without_use_comes_back(monkeypatch):
     """Gradients of rank 0, 1 and 2 are exact in their first round, of rank 3 in none."""
     rng, estimator = np.random.default_rng(3), set_up(tables(2)).estimator

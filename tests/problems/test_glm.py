@@ -245,6 +245,15 @@ def classes(tmp_path, monkeypatch):
     return keys | {"name": MULTINOMIAL, "workers": 9, "l2": 1e-2, "bias": True}, x, y
 
 
+def test_newton_of_classes_and_its_reference(classes):
+    """FedNL with all of the Hessian is Newton's method, and ends at the minimiser."""
+    problem = {key: value for key, value in classes[0].items() if key != "test"}
+    method = {"name": "fednl", "hessian": {"name": "identity"}, "stepsize": 1.0}
+    run = {"rounds": 30, "reference": True, "wire": "float64"}
+    end = run_tables({"problem": problem, "method": method, "run": run})
+    assert end.row["distance_sq"] < 1e-20 and end.row["grad_norm_sq"] < 1e-24
+
+
 def test_a_run_of_classes_and_its_test_set(classes, tmp_path):
     keys, x, y = classes
     tables = {"method": {"name": "gd", "stepsize": "theory"}, "run": {"rounds": 30, "seed": 2}}
